@@ -1,0 +1,82 @@
+/**
+ * JSON values: the only thing a row is made of.
+ *
+ * Guarantee: a value that passes `problemIn` is given back by `JSON.parse(JSON.stringify(value))` exactly: every string
+ * to the code unit, own keys named `__proto__` included. Negative zero becomes zero. What would be lost or changed on
+ * the way (undefined, NaN, dates, class instances, holes, cycles) is a problem with a path.
+ */
+
+export type Json = string | number | boolean | null | JsonArray | JsonObject
+export type JsonArray = ReadonlyArray<Json>
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
+/** Why a value is not JSON, and where. */
+export interface JsonProblem {
+  /** Path from the value, such as `.parts[2].text`; empty for the value itself. */
+  readonly path: string
+  readonly value: unknown
+  readonly problem: string
+}
+
+/** Deeper values are refused: engines and `JSON.stringify` recurse. */
+export const maxDepth = 500
+
+/** The first thing in `value` that is not JSON, or `undefined` when all of it is. */
+export const problemIn = (value: unknown): JsonProblem | undefined => walk(value, undefined, 0)
+
+/** The way to a value, kept as a chain and only written out when there is a problem. */
+interface Path {
+  readonly parent: Path | undefined
+  readonly step: string | number
+}
+
+const walk = (value: unknown, path: Path | undefined, depth: number): JsonProblem | undefined => {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return undefined
+    case "number":
+      return Number.isFinite(value) ? undefined : report(path, value, "must be a finite number")
+    case "object":
+      if (value === null) return undefined
+      if (depth >= maxDepth) return report(path, value, `must not nest deeper than ${maxDepth} levels`)
+      return Array.isArray(value) ? walkArray(value, path, depth) : walkObject(value, path, depth)
+    default:
+      return report(path, value, `must be JSON, not ${typeof value}`)
+  }
+}
+
+const walkArray = (array: ReadonlyArray<unknown>, path: Path | undefined, depth: number): JsonProblem | undefined => {
+  for (let i = 0; i < array.length; i++) {
+    const item = array[i]
+    if (typeof item === "string") continue
+    const problem = walk(item, { parent: path, step: i }, depth + 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+const walkObject = (object: object, path: Path | undefined, depth: number): JsonProblem | undefined => {
+  const proto: unknown = Object.getPrototypeOf(object)
+  // A plain object of another realm has a prototype of its own, whose prototype is null.
+  if (proto !== null && Object.getPrototypeOf(proto) !== null) {
+    return report(path, object, `must be a plain object, not ${object.constructor?.name || "an instance"}`)
+  }
+  for (const key of Object.keys(object)) {
+    const item = (object as Record<string, unknown>)[key]
+    if (typeof item === "string") continue
+    const problem = walk(item, { parent: path, step: key }, depth + 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+const report = (path: Path | undefined, value: unknown, problem: string): JsonProblem => {
+  let text = ""
+  for (let at = path; at !== undefined; at = at.parent) {
+    text = (typeof at.step === "number" ? `[${at.step}]` : `.${at.step}`) + text
+  }
+  return { path: text, value, problem }
+}
