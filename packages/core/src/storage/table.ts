@@ -26,9 +26,9 @@ export const text = <const Name extends string>(name: Name): Field<Name, "text">
 /** A whole number, sorted from the largest down. */
 export const descInt = <const Name extends string>(name: Name): Field<Name, "desc int"> => ({ name, kind: "desc int" })
 
-type NamesOf<Row, Value> = { [Name in keyof Row & string]-?: NonNullable<Row[Name]> extends Value ? Name : never }[
-  keyof Row & string
-]
+type NamesOf<Row, Value> = {
+  [Name in keyof Row & string]-?: NonNullable<Row[Name]> extends Value ? Name : never
+}[keyof Row & string]
 type KeyField<Row> = Field<NamesOf<Row, string>, "text"> | Field<NamesOf<Row, number>, "int">
 type IndexField<Row> = KeyField<Row> | Field<NamesOf<Row, number>, "desc int">
 
@@ -95,7 +95,8 @@ export interface Table<
 // A table is invariant in its row, so "any table" has to leave the row open.
 // oxlint-disable-next-line no-explicit-any
 export type AnyTable = Table<string, any, Key, Record<string, IndexShape>>
-export type RowOf<T extends AnyTable> = T extends Table<string, infer Row, Key, Record<string, IndexShape>> ? Row : never
+export type RowOf<T extends AnyTable> =
+  T extends Table<string, infer Row, Key, Record<string, IndexShape>> ? Row : never
 type ShapeOf<T extends AnyTable> = NonNullable<T["~shape"]>
 export type KeyOf<T extends AnyTable> = ShapeOf<T>["key"]
 export type IndexName<T extends AnyTable> = keyof ShapeOf<T>["indexes"] & string
@@ -115,13 +116,17 @@ interface IndexDeclaration<Fields extends ReadonlyArray<Field>, Unique extends b
 }
 
 /** An index whose equal values are ordered by the primary key. A row without one of the fields is not in it. */
-export const index = <const Fields extends ReadonlyArray<Field>>(...fields: Fields): IndexDeclaration<Fields, false> => ({
+export const index = <const Fields extends ReadonlyArray<Field>>(
+  ...fields: Fields
+): IndexDeclaration<Fields, false> => ({
   fields,
   unique: false,
 })
 
 /** An index in which a value stands once. A unique value never changes after `insert`. */
-export const unique = <const Fields extends ReadonlyArray<Field>>(...fields: Fields): IndexDeclaration<Fields, true> => ({
+export const unique = <const Fields extends ReadonlyArray<Field>>(
+  ...fields: Fields
+): IndexDeclaration<Fields, true> => ({
   fields,
   unique: true,
 })
@@ -144,10 +149,7 @@ type ShapesOf<
     readonly values: ValuesOf<Declared[Name]["fields"]>
     readonly order: Declared[Name]["unique"] extends true
       ? ValuesOf<Declared[Name]["fields"]>
-      : readonly [
-          ...ValuesOf<Declared[Name]["fields"]>,
-          ...RestOf<KeyFields, Declared[Name]["fields"][number]["name"]>,
-        ]
+      : readonly [...ValuesOf<Declared[Name]["fields"]>, ...RestOf<KeyFields, Declared[Name]["fields"][number]["name"]>]
     readonly unique: Declared[Name]["unique"]
   }
 }
@@ -197,7 +199,14 @@ export const table = <
     const order = [...fields, ...rest]
     return { name: indexName, unique, fields, order, parts: order.map(partOf) }
   })
-  return { name, row: declaration.row as z.ZodMiniType<z.output<Schema>>, key, indexes, columns, bytes: declaration.bytes }
+  return {
+    name,
+    row: declaration.row as z.ZodMiniType<z.output<Schema>>,
+    key,
+    indexes,
+    columns,
+    bytes: declaration.bytes,
+  }
 }
 
 /** `desc int` columns hold the negated value, and say so in their name. */
@@ -226,7 +235,8 @@ const stored = (of: AnyTable, field: string, kind: FieldKind, value: unknown): K
 }
 
 /** The key of a row. Throws `InvalidInput` when a part is missing or is not what its field says. */
-export const keyOf = (of: AnyTable, row: Readonly<Record<string, unknown>>): Key => of.key.map((field) => keyPart(of, field, row[field.name]))
+export const keyOf = (of: AnyTable, row: Readonly<Record<string, unknown>>): Key =>
+  of.key.map((field) => keyPart(of, field, row[field.name]))
 
 /** A key given by a program, checked. */
 export const checkedKey = (of: AnyTable, key: Key): Key => {
@@ -238,14 +248,23 @@ export const checkedKey = (of: AnyTable, key: Key): Key => {
 
 const keyPart = (of: AnyTable, field: Field, value: unknown): KeyPart => {
   const part = stored(of, field.name, field.kind, value)
-  if (part === undefined) throw new InvalidInput({ field: `${of.name}.${field.name}`, value, problem: "must be given: it is part of the key" })
+  if (part === undefined)
+    throw new InvalidInput({
+      field: `${of.name}.${field.name}`,
+      value,
+      problem: "must be given: it is part of the key",
+    })
   return part
 }
 
 /** Values given for the first fields of an order, as engines hold them. Throws `InvalidInput`. */
 export const checkedStart = (of: AnyTable, order: ReadonlyArray<Field>, values: Key): Key => {
   if (values.length > order.length) {
-    throw new InvalidInput({ field: `${of.name} bound`, value: values, problem: `must have at most ${order.length} parts` })
+    throw new InvalidInput({
+      field: `${of.name} bound`,
+      value: values,
+      problem: `must have at most ${order.length} parts`,
+    })
   }
   return values.map((value, i) => keyPart(of, order[i]!, value))
 }
@@ -290,6 +309,10 @@ export const keyId = (key: Key): string => (key.length === 1 ? String(key[0]) : 
 export const fingerprint = (of: AnyTable): string =>
   JSON.stringify({
     key: of.key.map(({ kind, name }) => [name, kind]),
-    indexes: of.indexes.map(({ fields, name, unique }) => [name, unique, fields.map((field) => [field.name, field.kind])]),
+    indexes: of.indexes.map(({ fields, name, unique }) => [
+      name,
+      unique,
+      fields.map((field) => [field.name, field.kind]),
+    ]),
     bytes: of.bytes ?? null,
   })

@@ -1,0 +1,81 @@
+/**
+ * The change feed: what each commit changed, told to whoever listens in this process.
+ *
+ * Guarantee: commits are announced after they are durable, in commit order. A listener that falls more than
+ * `maxBehind` commits behind gets one `Changed` in their place: a hint to read again, never a silent gap. Nobody who
+ * writes waits for a listener, and without listeners nothing is collected.
+ */
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { Key } from "./table.ts"
+
+export interface ChangedRow {
+  readonly table: string
+  /** The key of the row. Absent: several rows of the table were removed at once. */
+  readonly key?: Key
+  readonly kind: "written" | "removed"
+}
+
+export type Change =
+  /** One commit of this process. */
+  | { readonly _tag: "Committed"; readonly rows: ReadonlyArray<ChangedRow> }
+  /** Something changed, and what is not said: read again. */
+  | { readonly _tag: "Changed" }
+
+/** How many commits a listener may be behind before they are replaced by one hint. */
+export const maxBehind = 1_024
+
+interface Listener {
+  pending: Array<Change>
+  readonly news: Latch.Latch
+}
+
+export interface ChangeFeed {
+  readonly stream: Stream.Stream<Change>
+  /** Tells everybody. `rows` is asked only when somebody listens. */
+  readonly announce: (rows: () => ReadonlyArray<ChangedRow>) => void
+  /** Ends all streams. */
+  readonly end: () => void
+}
+
+export const makeChangeFeed = (): ChangeFeed => {
+  const listeners = new Set<Listener>()
+  let ended = false
+  const subscribe = Effect.acquireRelease(
+    Effect.sync((): Listener => {
+      const listener: Listener = { pending: [], news: Latch.makeUnsafe(false) }
+      listeners.add(listener)
+      return listener
+    }),
+    (listener) => Effect.sync(() => listeners.delete(listener)),
+  )
+  const drain = (listener: Listener) =>
+    Stream.paginate(
+      undefined,
+      Effect.fnUntraced(function* () {
+        while (listener.pending.length === 0 && !ended) yield* listener.news.await
+        const { pending } = listener
+        listener.pending = []
+        listener.news.closeUnsafe()
+        return [pending, ended ? Option.none<undefined>() : Option.some(undefined)] as const
+      }),
+    )
+  return {
+    stream: Stream.unwrap(Effect.map(subscribe, drain)),
+    announce: (rows) => {
+      if (listeners.size === 0) return
+      const change: Change = { _tag: "Committed", rows: rows() }
+      for (const listener of listeners) {
+        if (listener.pending.length < maxBehind) listener.pending.push(change)
+        else listener.pending = [{ _tag: "Changed" }]
+        listener.news.openUnsafe()
+      }
+    },
+    end: () => {
+      ended = true
+      for (const listener of listeners) listener.news.openUnsafe()
+    },
+  }
+}
