@@ -160,7 +160,11 @@ const verifyPure = <Job>(
   let outcome = second.next()
   for (const answer of answers) outcome = second.next(answer)
   const picture = (run: Run, end: Outcome) =>
-    JSON.stringify([end, run.writes.map(({ id, kind, row, table }) => [kind, table.name, id, row]), run.removals.length])
+    JSON.stringify([
+      end,
+      run.writes.map(({ id, kind, row, table }) => [kind, table.name, id, row]),
+      run.removals.length,
+    ])
   if (picture(first, ended) !== picture(second, outcome)) {
     throw new TxDefect("the program is not pure: run again on the same rows it ended otherwise")
   }

@@ -87,7 +87,8 @@ export class Overlay implements View {
     reads: ReadonlyArray<EngineRead>,
   ): Generator<ReadonlyArray<EngineRead>, Array<Array<Row | Unreadable>>, ReadonlyArray<ReadonlyArray<StoredRow>>> {
     const answers = new Array<Array<Row | Unreadable>>(reads.length)
-    let waiting: Array<{ readonly at: number; readonly asked: EngineRead; readonly progress: Progress | undefined }> = []
+    let waiting: Array<{ readonly at: number; readonly asked: EngineRead; readonly progress: Progress | undefined }> =
+      []
     for (let at = 0; at < reads.length; at++) {
       const read = reads[at]!
       if (read._tag === "Range") {
@@ -161,7 +162,9 @@ export class Overlay implements View {
   }
 
   #isRemoved(table: AnyTable, key: Key): boolean {
-    return this.#removals.length > 0 && this.#removals.some((removal) => removal.table === table && within(removal, key))
+    return (
+      this.#removals.length > 0 && this.#removals.some((removal) => removal.table === table && within(removal, key))
+    )
   }
 
   #give(run: Run, cell: Cell | undefined): Array<Row | Unreadable> {
@@ -269,8 +272,11 @@ export class Overlay implements View {
           const place = placeIn(index, key, columns)
           if (place === undefined) continue
           const holder = this.#unique.get(uniqueId(table, index.name, place))
-          const freed = holder !== undefined && run.writes.some((one) => one.kind === "remove" && one.table === table && one.id === holder.id)
-          if (holder?.row !== undefined && holder.id !== id && !freed) throw new Constraint({ table: table.name, index: index.name })
+          const freed =
+            holder !== undefined &&
+            run.writes.some((one) => one.kind === "remove" && one.table === table && one.id === holder.id)
+          if (holder?.row !== undefined && holder.id !== id && !freed)
+            throw new Constraint({ table: table.name, index: index.name })
         }
       } else if (kind === "update" && cell !== undefined) {
         this.#refuseUniqueChange(cell, columns)

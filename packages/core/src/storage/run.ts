@@ -89,11 +89,7 @@ export class Run implements Handle {
     if (!index.unique || values.length !== index.fields.length) {
       this.#broken(`find needs a unique index and all of its values: ${table.name}.${name}`)
     }
-    return this.#single(
-      { _tag: "Find", table, index, values: checkedStart(table, index.fields, values) },
-      true,
-      false,
-    )
+    return this.#single({ _tag: "Find", table, index, values: checkedStart(table, index.fields, values) }, true, false)
   }
 
   range(table: AnyTable, order: string, bounds: Bounds<Key>): any {

@@ -63,10 +63,8 @@ export class Storage extends Context.Service<
   }
 >()("@skein/core/storage/Storage") {
   /** Opens a backend with the tables of `schema`; the scope of the layer closes it. */
-  static readonly layer = (
-    schema: Schema,
-    options?: StorageOptions,
-  ): Layer.Layer<Storage, StorageError, Backend> => Layer.effect(Storage, makeStorage(schema, options))
+  static readonly layer = (schema: Schema, options?: StorageOptions): Layer.Layer<Storage, StorageError, Backend> =>
+    Layer.effect(Storage, makeStorage(schema, options))
 }
 
 /** A group ends when it has this much to write: characters of JSON and bytes. */
@@ -345,20 +343,17 @@ const storageFailure = (operation: StorageOperation, reason: StorageReason): Res
   error: new StorageError({ operation, reason }),
 })
 
-const closed = (operation: StorageOperation) =>
-  Effect.fail(new StorageError({ operation, reason: new Closed({}) }))
+const closed = (operation: StorageOperation) => Effect.fail(new StorageError({ operation, reason: new Closed({}) }))
 
 const isBusy = (error: unknown) => error instanceof StorageError && error.reason._tag === "Busy"
 
 const changedRows = ({ removals, rows }: WriteStep): ReadonlyArray<ChangedRow> => [
   ...removals.map(({ table }): ChangedRow => ({ table: table.name, kind: "removed" })),
-  ...rows.map(
-    ({ _tag, key, table }): ChangedRow => ({
-      table: table.name,
-      key,
-      kind: _tag === "Remove" ? "removed" : "written",
-    }),
-  ),
+  ...rows.map(({ _tag, key, table }): ChangedRow => ({
+    table: table.name,
+    key,
+    kind: _tag === "Remove" ? "removed" : "written",
+  })),
 ]
 
 /** First in, first out, with room at the front for what has to go again. */

@@ -8,7 +8,19 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
 import * as z from "zod/mini"
-import { Busy, CommitUncertain, descInt, Full, index, int, Storage, table, text, Tx, unique } from "../../src/storage/index.ts"
+import {
+  Busy,
+  CommitUncertain,
+  descInt,
+  Full,
+  index,
+  int,
+  Storage,
+  table,
+  text,
+  Tx,
+  unique,
+} from "../../src/storage/index.ts"
 import type { StorageOptions } from "../../src/storage/index.ts"
 import { naive } from "../support/naive-backend.ts"
 import type { Naive } from "../support/naive-backend.ts"
@@ -100,15 +112,29 @@ describe("groups", () => {
           { concurrency: "unbounded" },
         )
         const tags = exits.map((exit) =>
-          Exit.isSuccess(exit) ? exit.value : (Cause.squash(exit.cause) as { _tag?: string; reason?: { _tag: string } }),
+          Exit.isSuccess(exit)
+            ? exit.value
+            : (Cause.squash(exit.cause) as { _tag?: string; reason?: { _tag: string } }),
         )
         assert.deepStrictEqual(
-          tags.map((tag) => (typeof tag === "object" && tag !== null ? ("reason" in tag ? (tag as { reason: { _tag: string } }).reason._tag : ((tag as { _tag?: string })._tag ?? String(tag))) : tag)),
+          tags.map((tag) =>
+            typeof tag === "object" && tag !== null
+              ? "reason" in tag
+                ? (tag as { reason: { _tag: string } }).reason._tag
+                : ((tag as { _tag?: string })._tag ?? String(tag))
+              : tag,
+          ),
           [1, "Stop", "Error: boom", "InvalidInput", "Constraint", "Constraint", 6],
         )
         assert.deepInclude(tags[3], { field: "coded.count" })
-        assert.deepStrictEqual(yield* storage.read(list), [[1, 0], [6, 0]])
-        assert.lengthOf(engine.runs.filter((run) => run.mode === "write"), 1)
+        assert.deepStrictEqual(yield* storage.read(list), [
+          [1, 0],
+          [6, 0],
+        ])
+        assert.lengthOf(
+          engine.runs.filter((run) => run.mode === "write"),
+          1,
+        )
       }),
     ),
   )
@@ -122,7 +148,11 @@ describe("groups", () => {
           { concurrency: "unbounded" },
         )
         assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true])
-        assert.deepStrictEqual(yield* storage.read(list), [[1, 0], [3, 0], [7, 0]])
+        assert.deepStrictEqual(yield* storage.read(list), [
+          [1, 0],
+          [3, 0],
+          [7, 0],
+        ])
         assert.lengthOf(engine.runs, 6)
       }),
     ),
@@ -194,10 +224,9 @@ describe("failures of the engine", () => {
     on((storage, engine) =>
       Effect.gen(function* () {
         engine.failures.push(new CommitUncertain({}))
-        const both = yield* Effect.all(
-          [storage.transact(add(1)), storage.transact(add(2))].map(Effect.flip),
-          { concurrency: "unbounded" },
-        )
+        const both = yield* Effect.all([storage.transact(add(1)), storage.transact(add(2))].map(Effect.flip), {
+          concurrency: "unbounded",
+        })
         for (const error of both) assert.nestedPropertyVal(error, "reason._tag", "CommitUncertain")
         assert.lengthOf(engine.runs, 1)
       }),
@@ -222,7 +251,13 @@ describe("reads", () => {
       Effect.gen(function* () {
         for (const n of [1, 2, 3]) yield* storage.transact(add(n, { rank: n }))
         engine.damage("coded", ["g", 2])
-        const error = yield* Effect.flip(storage.read(Tx.make(function* (tx) { return yield* tx.get(Coded, ["g", 2]) })))
+        const error = yield* Effect.flip(
+          storage.read(
+            Tx.make(function* (tx) {
+              return yield* tx.get(Coded, ["g", 2])
+            }),
+          ),
+        )
         assert.nestedPropertyVal(error, "reason._tag", "Corrupt")
         const kept = yield* storage.read(
           Tx.make(function* (tx) {
@@ -302,17 +337,95 @@ describe("rules of programs", () => {
       }),
     )
   const cases: ReadonlyArray<readonly [string, Tx.Tx<unknown, unknown>, RegExp]> = [
-    ["a read after a write", Tx.make(function* (tx) { tx.insert(Coded, item(2)); return yield* tx.get(Coded, ["g", 1]) }), /read after write/],
-    ["a read after a write in a composed program", Tx.make(function* () { yield* bump(1); yield* bump(1) }), /read after write/],
-    ["a swallowed defect", Tx.make(function* (tx) { tx.insert(Coded, item(2)); try { yield* tx.get(Coded, ["g", 1]) } catch { return 1 } }), /read after write/],
-    ["a missing yield*", Tx.make(function* (tx) { tx.fail("lost"); tx.insert(Coded, item(2)) }), /yield\* is missing|`yield\*` is missing/],
-    ["an update of a row that was not read", Tx.make(function* (tx) { tx.update(Coded, ["g", 1], (row) => row) }), /did not read/],
-    ["a second write of a row", Tx.make(function* (tx) { tx.remove(Coded, ["g", 1]); tx.insert(Coded, item(1)) }), /already wrote/],
-    ["a changed unique value", Tx.make(function* (tx) { yield* tx.get(Coded, ["g", 1]); tx.update(Coded, ["g", 1], (row) => ({ ...row, code: "new" })) }), /unique value/],
-    ["a changed key", Tx.make(function* (tx) { yield* tx.get(Coded, ["g", 1]); tx.update(Coded, ["g", 1], (row) => ({ ...row, n: 9 })) }), /may not change the key/],
-    ["a range over 500 rows", Tx.make(function* (tx) { return yield* tx.range(Coded, "key", { limit: 501 }) }), /0 to 500 rows/],
-    ["an impure program", Tx.make(function* (tx) { tx.insert(Coded, item(2, { count: Math.random() })) }), /not pure/],
-    ["a changed row object", Tx.make(function* (tx) { const row = yield* tx.get(Coded, ["g", 1]); (row as { count: number }).count = 9 }), /read only|read-only/],
+    [
+      "a read after a write",
+      Tx.make(function* (tx) {
+        tx.insert(Coded, item(2))
+        return yield* tx.get(Coded, ["g", 1])
+      }),
+      /read after write/,
+    ],
+    [
+      "a read after a write in a composed program",
+      Tx.make(function* () {
+        yield* bump(1)
+        yield* bump(1)
+      }),
+      /read after write/,
+    ],
+    [
+      "a swallowed defect",
+      Tx.make(function* (tx) {
+        tx.insert(Coded, item(2))
+        try {
+          yield* tx.get(Coded, ["g", 1])
+        } catch {
+          return 1
+        }
+      }),
+      /read after write/,
+    ],
+    [
+      "a missing yield*",
+      Tx.make(function* (tx) {
+        tx.fail("lost")
+        tx.insert(Coded, item(2))
+      }),
+      /yield\* is missing|`yield\*` is missing/,
+    ],
+    [
+      "an update of a row that was not read",
+      Tx.make(function* (tx) {
+        tx.update(Coded, ["g", 1], (row) => row)
+      }),
+      /did not read/,
+    ],
+    [
+      "a second write of a row",
+      Tx.make(function* (tx) {
+        tx.remove(Coded, ["g", 1])
+        tx.insert(Coded, item(1))
+      }),
+      /already wrote/,
+    ],
+    [
+      "a changed unique value",
+      Tx.make(function* (tx) {
+        yield* tx.get(Coded, ["g", 1])
+        tx.update(Coded, ["g", 1], (row) => ({ ...row, code: "new" }))
+      }),
+      /unique value/,
+    ],
+    [
+      "a changed key",
+      Tx.make(function* (tx) {
+        yield* tx.get(Coded, ["g", 1])
+        tx.update(Coded, ["g", 1], (row) => ({ ...row, n: 9 }))
+      }),
+      /may not change the key/,
+    ],
+    [
+      "a range over 500 rows",
+      Tx.make(function* (tx) {
+        return yield* tx.range(Coded, "key", { limit: 501 })
+      }),
+      /0 to 500 rows/,
+    ],
+    [
+      "an impure program",
+      Tx.make(function* (tx) {
+        tx.insert(Coded, item(2, { count: Math.random() }))
+      }),
+      /not pure/,
+    ],
+    [
+      "a changed row object",
+      Tx.make(function* (tx) {
+        const row = yield* tx.get(Coded, ["g", 1])
+        ;(row as { count: number }).count = 9
+      }),
+      /read only|read-only/,
+    ],
   ]
   for (const [name, program, message] of cases) {
     it.effect(`STO-02 ${name} is a defect and writes nothing`, () => dies(program, message))

@@ -100,7 +100,10 @@ const answer = (rows: ReadonlyArray<Kept>, read: EngineRead): ReadonlyArray<Stor
 
 const write = (tables: Map<string, ReadonlyArray<Kept>>, step: WriteStep): Constraint | undefined => {
   for (const { lower, table, upper } of step.removals) {
-    tables.set(table.name, (tables.get(table.name) ?? []).filter((row) => !inside(lower, upper, row.key)))
+    tables.set(
+      table.name,
+      (tables.get(table.name) ?? []).filter((row) => !inside(lower, upper, row.key)),
+    )
   }
   for (const row of step.rows) {
     const refused = writeRow(tables, row)

@@ -1,0 +1,44 @@
+/**
+ * Public input: checked against a schema before anything else happens.
+ *
+ * Guarantee: what is wrong is refused with `InvalidInput` that names field and value, and nothing was written.
+ */
+import * as Effect from "effect/Effect"
+import * as z from "zod/mini"
+import { InvalidInput } from "./storage/error.ts"
+import { problemIn } from "./storage/json.ts"
+
+/** Checks `value`. Fields are named from `name` on: `filter.limit`. */
+export const checkInput = <Schema extends z.ZodMiniType>(
+  schema: Schema,
+  value: unknown,
+  name: string,
+): Effect.Effect<z.output<Schema>, InvalidInput> => {
+  const checked = z.safeParse(schema, value)
+  if (checked.success) return Effect.succeed(checked.data)
+  const issue = checked.error.issues[0]!
+  const unknownKey = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined
+  const path = [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])]
+  const given = path.reduce<unknown>((at, step) => (at as Record<PropertyKey, unknown> | undefined)?.[step], value)
+  return Effect.fail(
+    new InvalidInput({
+      field: [name, ...path].map(String).join("."),
+      value: given,
+      problem: unknownKey === undefined ? `is not valid: ${issue.message}` : "is not a known field",
+    }),
+  )
+}
+
+/** Checks that a value is JSON, and says where it is not. */
+export const checkJson = (value: unknown, name: string): Effect.Effect<void, InvalidInput> => {
+  const problem = problemIn(value)
+  return problem === undefined
+    ? Effect.void
+    : Effect.fail(new InvalidInput({ field: `${name}${problem.path}`, value: problem.value, problem: problem.problem }))
+}
+
+/** A NUL, or half of a surrogate pair: what some engines cut or replace. */
+const unfit = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/
+
+/** Text that people read, such as a title: any characters but those that some engines would change. */
+export const Text = z.string().check(z.refine((text) => !unfit.test(text), "must be well-formed text without NUL"))

@@ -1,0 +1,146 @@
+/**
+ * The tree of a conversation: trees, their branches, and the entries on them.
+ *
+ * The parent link is on the branch, not on the message: a branch is a straight run of entries with dense positions from
+ * 1, and knows its nearest ancestors (`trail`). Positions and branch numbers are assigned inside a commit and never
+ * reused; a parent's number is smaller than its child's.
+ */
+import * as z from "zod/mini"
+import { index, int, table, text, unique } from "../storage/table.ts"
+
+/** A place in a tree. `(0, 0)` is the root: the place before the first entry. */
+export const EntryRef = z.object({ branch: z.number(), pos: z.number() })
+export type EntryRef = z.output<typeof EntryRef>
+
+export const root: EntryRef = { branch: 0, pos: 0 }
+
+/** What holds of the path up to an entry, the entry included. Written with it and never changed. */
+export const Facts = z.object({
+  /** Entries on the path. */
+  entries: z.number(),
+  /** Entries that people see. */
+  displays: z.number(),
+  /** Prompts: what the user said, and was not hidden. */
+  prompts: z.number(),
+  turns: z.number(),
+  lastPrompt: z.optional(EntryRef),
+  lastCompaction: z.optional(EntryRef),
+})
+export type Facts = z.output<typeof Facts>
+
+export const noFacts: Facts = { entries: 0, displays: 0, prompts: 0, turns: 0 }
+
+export const TreeRow = z.object({
+  treeId: z.string(),
+  /** The number that the next branch gets. */
+  nextBranch: z.number(),
+  /** How many redactions the tree has seen: part of every reader's `historyVersion`. */
+  redactions: z.number(),
+})
+export type TreeRow = z.output<typeof TreeRow>
+export const TreeTable = table("tree", { row: TreeRow, key: [text("treeId")] })
+
+/** How many ancestors a branch knows. */
+export const trailLength = 64
+
+/** An ancestor of a branch, and how much of it belongs to the path. */
+export const TrailStep = z.object({
+  branch: z.number(),
+  /** Last position on the path. */
+  upTo: z.number(),
+  /** `displays` of the facts there. */
+  displays: z.number(),
+  /** `prompts` of the facts there. */
+  prompts: z.number(),
+})
+export type TrailStep = z.output<typeof TrailStep>
+
+export const BranchName = z.object({ text: z.string(), origin: z.enum(["automatic", "manual"]) })
+
+export const BranchRow = z.object({
+  treeId: z.string(),
+  branch: z.number(),
+  /** The branch it left, 0 at the root. */
+  parent: z.number(),
+  /** The last position of the parent on this path, 0 at the root. */
+  forkAt: z.number(),
+  /** The session that extends it. */
+  owner: z.string(),
+  /** The nearest ancestors, nearest first. */
+  trail: z.array(TrailStep),
+  createdAt: z.number(),
+  name: z.optional(BranchName),
+})
+export type BranchRow = z.output<typeof BranchRow>
+export const BranchTable = table("branch", {
+  row: BranchRow,
+  key: [text("treeId"), int("branch")],
+  indexes: {
+    byOwner: index(text("owner"), int("branch")),
+    byParent: index(text("treeId"), int("parent"), int("forkAt")),
+  },
+})
+
+export const roles = ["user", "assistant", "tool", "system"] as const
+export const Role = z.enum(roles)
+export type Role = z.output<typeof Role>
+
+export const EntryKind = z.enum(["message", "compaction", "amendment", "note", "link"])
+export type EntryKind = z.output<typeof EntryKind>
+
+/** What a body means: the dialect that reads it. */
+export const Format = z.object({ dialect: z.string(), version: z.number() })
+export type Format = z.output<typeof Format>
+
+/** A compaction: what the model is told instead of what came before. */
+export const Compaction = z.object({
+  summary: z.string(),
+  /** The first entry that is replayed after the summary; absent: nothing before the compaction is. */
+  keepFrom: z.optional(EntryRef),
+  method: z.optional(z.string()),
+  tokensBefore: z.optional(z.number()),
+  tokensAfter: z.optional(z.number()),
+  operationId: z.optional(z.string()),
+  /** How many compactions in a row, this one included, saved nothing. */
+  savedNothing: z.number(),
+})
+export type Compaction = z.output<typeof Compaction>
+
+export const EntryRow = z.object({
+  treeId: z.string(),
+  branch: z.number(),
+  pos: z.number(),
+  id: z.string(),
+  kind: EntryKind,
+  role: Role,
+  createdAt: z.number(),
+  /** One body that is both shown and replayed. */
+  body: z.optional(z.unknown()),
+  /** What people see, where it is not what the model is given. */
+  display: z.optional(z.unknown()),
+  /** What the model is given, where it is not what people see. */
+  model: z.optional(z.unknown()),
+  format: z.optional(Format),
+  metadata: z.optional(z.unknown()),
+  source: z.optional(z.string()),
+  sourceContext: z.optional(z.unknown()),
+  turn: z.optional(z.string()),
+  compaction: z.optional(Compaction),
+  /** For prompts: what the session's preview says while this is the last one. */
+  preview: z.optional(z.string()),
+  facts: Facts,
+  /** The ordinal among what people see on its path; absent where nobody sees it. */
+  shown: z.optional(z.number()),
+  /** The ordinal among the prompts on its path; absent where it is none. */
+  prompt: z.optional(z.number()),
+})
+export type EntryRow = z.output<typeof EntryRow>
+export const EntryTable = table("entry", {
+  row: EntryRow,
+  key: [text("treeId"), int("branch"), int("pos")],
+  indexes: {
+    byId: unique(text("treeId"), text("id")),
+    byShown: index(text("treeId"), int("branch"), int("shown")),
+    byPrompt: index(text("treeId"), int("branch"), int("prompt")),
+  },
+})

@@ -1,0 +1,135 @@
+/**
+ * Sessions: one row a conversation, as a user sees it in a list.
+ *
+ * A list reads these rows and nothing else. Everything that a list shows or filters by is therefore here, kept in the
+ * same commit as what it is derived from.
+ */
+import * as z from "zod/mini"
+import { EntryRef, Facts } from "../message/model.ts"
+import { descInt, index, table, text, unique } from "../storage/table.ts"
+
+export const SessionKind = z.enum(["conversation", "task", "peek", "channel", "cron", "unknown"])
+export type SessionKind = z.output<typeof SessionKind>
+
+export const SessionStatus = z.enum(["idle", "running", "needs_input", "done", "failed", "aborted", "interrupted"])
+export type SessionStatus = z.output<typeof SessionStatus>
+
+export const TitleOrigin = z.enum(["none", "automatic", "manual"])
+
+export const RunLocation = z.object({
+  kind: z.enum(["current", "new-worktree", "worktree"]),
+  branch: z.optional(z.string()),
+  parentRepository: z.optional(z.string()),
+})
+export type RunLocation = z.output<typeof RunLocation>
+
+export const Channel = z.object({
+  type: z.string(),
+  account: z.optional(z.string()),
+  peerId: z.optional(z.string()),
+  peerName: z.optional(z.string()),
+})
+export type Channel = z.output<typeof Channel>
+
+export const Model = z.object({
+  provider: z.string(),
+  model: z.string(),
+  variant: z.optional(z.string()),
+  thinking: z.optional(z.string()),
+  contextWindow: z.optional(z.number()),
+  maxOutputTokens: z.optional(z.number()),
+})
+export type Model = z.output<typeof Model>
+
+export const SessionFailure = z.object({
+  message: z.string(),
+  code: z.optional(z.string()),
+  source: z.optional(z.string()),
+  detail: z.optional(z.string()),
+})
+export type SessionFailure = z.output<typeof SessionFailure>
+
+/** The one list a session stands in: archived before kind before hidden, so that a list reads one shelf. */
+export const Shelf = z.enum(["main", "task", "peek", "cron", "archived", "hidden"])
+export type Shelf = z.output<typeof Shelf>
+
+/** Where the head stands. `id` is the entry's, absent at the root. */
+export const Head = z.object({ ...EntryRef.shape, id: z.optional(z.string()) })
+export type Head = z.output<typeof Head>
+
+export const SessionRow = z.object({
+  id: z.string(),
+  treeId: z.string(),
+  title: z.optional(z.string()),
+  titleOrigin: TitleOrigin,
+  /** How many automatic titles were given. */
+  autoTitles: z.number(),
+  agent: z.optional(z.string()),
+  owner: z.optional(z.string()),
+  projectId: z.string(),
+  workspaceDir: z.optional(z.string()),
+  runLocation: z.optional(RunLocation),
+  parentId: z.optional(z.string()),
+  forkedFrom: z.optional(z.object({ sessionId: z.string(), entry: z.string() })),
+  type: z.enum(["root", "branch"]),
+  kind: SessionKind,
+  status: SessionStatus,
+  error: z.optional(SessionFailure),
+  visibility: z.enum(["visible", "hidden"]),
+  pinned: z.boolean(),
+  archived: z.boolean(),
+  group: z.optional(z.string()),
+  unread: z.boolean(),
+  source: z.optional(z.string()),
+  channel: z.optional(Channel),
+  model: z.optional(Model),
+  purpose: z.optional(z.string()),
+  preview: z.string(),
+  metadata: z.unknown(),
+  origin: z.string(),
+  readiness: z.enum(["metadata", "display", "ready", "failed"]),
+  createdAt: z.number(),
+  updatedAt: z.number(),
+  activityAt: z.number(),
+
+  head: Head,
+  headVersion: z.number(),
+  historyVersion: z.number(),
+  revision: z.number(),
+  /** Facts of the path up to the head. */
+  facts: Facts,
+  /**
+   * Present when the head is the tip of a branch that this session owns: then the next entry goes right behind it. The
+   * number is how many entries the path has before that branch, so that `head.pos + tip` must equal `facts.entries`: a
+   * head that was damaged is noticed without reading anything else.
+   */
+  tip: z.optional(z.number()),
+  /** Where a fork left its source. Never changes. */
+  base: z.optional(EntryRef),
+  /** Moves journalled so far, and the moves that undo and redo would act on. */
+  moves: z.number(),
+  undo: z.optional(z.number()),
+  redo: z.optional(z.number()),
+
+  // Index fields: keys made of what stands above.
+  shelf: Shelf,
+  workspaceKey: z.optional(z.string()),
+  ownerKey: z.optional(z.string()),
+  /** Of sessions of type `root`: agent and owner, for there is one of each. */
+  rootKey: z.optional(z.string()),
+})
+export type SessionRow = z.output<typeof SessionRow>
+
+export const SessionTable = table("session", {
+  row: SessionRow,
+  key: [text("id")],
+  indexes: {
+    byShelf: index(text("shelf"), descInt("activityAt")),
+    byWorkspace: index(text("shelf"), text("workspaceKey"), descInt("activityAt")),
+    byProject: index(text("shelf"), text("projectId"), descInt("activityAt")),
+    byOwner: index(text("shelf"), text("ownerKey"), descInt("activityAt")),
+    byParent: index(text("parentId"), descInt("createdAt")),
+    byTree: index(text("treeId")),
+    byRoot: unique(text("rootKey")),
+  },
+})

@@ -1,0 +1,39 @@
+/**
+ * What a store was opened with, for the services that need to know.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dialects, type Dialect, type Dialects } from "./history/dialect.ts"
+import { generic } from "./history/dialects/generic.ts"
+
+/** How workspaces are compared: PRJ-04. */
+export interface PathPolicy {
+  /** `windows` folds case and knows drives and `\\?\`. */
+  readonly style: "posix" | "windows"
+  /** The path with its links resolved, or the path itself where the host cannot or it no longer exists. */
+  readonly resolve: (path: string) => Effect.Effect<string>
+}
+
+export interface SkeinSettings {
+  /** Whose sessions are seen: every list, look-up and summary is bound to it. Absent: everybody's. */
+  readonly owner: string | undefined
+  /** What minted session ids begin with. */
+  readonly idPrefix: string
+  /** The dialect of the reader, recorded with every message that names no other. */
+  readonly dialect: Dialect<unknown>
+  /** All dialects that stored bodies may be in. */
+  readonly dialects: Dialects
+  readonly paths: PathPolicy
+}
+
+export const defaultSettings: SkeinSettings = {
+  owner: undefined,
+  idPrefix: "ses_",
+  dialect: generic,
+  dialects: dialects(generic),
+  paths: { style: "posix", resolve: Effect.succeed },
+}
+
+export class Settings extends Context.Reference<SkeinSettings>("@skein/core/Settings", {
+  defaultValue: () => defaultSettings,
+}) {}
