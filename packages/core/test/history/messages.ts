@@ -49,13 +49,14 @@ export const complaints = (messages: ReadonlyArray<GenericMessage>, pending: Rea
     due = new Set()
   }
   for (const message of messages) {
-    if (message.role !== "tool") close()
+    const made: Array<string> = []
+    if (message.role !== "tool" || message.content.some((part) => part.type === "tool-call")) close()
     for (const part of message.content) {
       if (part.type === "tool-call") {
         if (used.has(part.id) && !pending.includes(part.id)) found.push(`the id ${part.id} again`)
         used.add(part.id)
         if (part.providerExecuted === true) running.add(part.id)
-        else due.add(part.id)
+        else made.push(part.id)
       }
       if (part.type === "tool-result") {
         const inTool = message.role === "tool"
@@ -64,6 +65,7 @@ export const complaints = (messages: ReadonlyArray<GenericMessage>, pending: Rea
         else if (!fits) found.push(`the result for ${part.callId} in a message of ${message.role}`)
       }
     }
+    for (const id of made) due.add(id)
   }
   close()
   for (const id of running) if (!pending.includes(id)) found.push(`no result of the provider's for ${id}`)

@@ -1,0 +1,172 @@
+/**
+ * Rendering: stored entries in, what the model is given out.
+ *
+ * Each body is read through the dialect it was stored in. A body that is in the reader's own format, and of which nothing
+ * had to be repaired, leaves as it is: the same value, never re-encoded. Everything else becomes generic messages and is
+ * written by the reader's dialect.
+ *
+ * Guarantee: calls and results are paired (see `pairing.ts`), every string is well-formed UTF-16, and every difference
+ * between what was stored and what is given is in `repairs`. A body that cannot be read is skipped and reported, whatever
+ * its dialect does, and the rest is served. Rendering the messages again, as bodies of the reader's dialect, gives them
+ * unchanged.
+ *
+ * Pure: nothing that is stored is changed, and the same entries always give the same messages.
+ */
+import type { Json } from "../storage/json.ts"
+import type { Dialect, Dialects, GenericMessage, Readable, Role, Unreadable } from "./dialect.ts"
+import { pair } from "./pairing.ts"
+import type { Ending, PairingEntry, PairingItem, Repair, RepairKind } from "./pairing.ts"
+import { wellFormed, wellFormedText } from "./well-formed.ts"
+
+/** A stored message. */
+export interface MessageEntry {
+  readonly id: string
+  readonly role: Role
+  readonly body: Json
+  /** Name of the dialect of the body. */
+  readonly dialect: string
+  /** When it was stored, in milliseconds since 1970, for formats whose messages carry a time. */
+  readonly at?: number
+  /** Ids of calls that wait for an answer (`needs_input`): they stay open. */
+  readonly pendingCalls?: ReadonlyArray<string>
+  /** How its turn ended, where it did not simply complete: why a result may be missing. */
+  readonly ending?: Ending
+}
+
+/** A compaction: what stands for everything before it. */
+export interface SummaryEntry {
+  readonly id: string
+  readonly summary: string
+  readonly at?: number
+}
+
+export type RenderEntry = MessageEntry | SummaryEntry
+
+export type RenderRepair = Repair<
+  | RepairKind
+  /** The body could not be read. It is not given. */
+  | "unreadable"
+  /** Lone surrogates were replaced by U+FFFD. */
+  | "well-formed"
+  /** The reader's format has no way to say it. */
+  | "left-out"
+>
+
+export interface Rendered<M> {
+  readonly messages: Array<M>
+  readonly repairs: ReadonlyArray<RenderRepair>
+}
+
+/**
+ * Renders the entries of a path, oldest first, for a reader of `reader`.
+ *
+ * @param dialects  those that entries may be in; the reader's need not be among them
+ */
+export const render = <M>(entries: ReadonlyArray<RenderEntry>, reader: Dialect<M>, dialects: Dialects): Rendered<M> => {
+  const repairs: Array<RenderRepair> = []
+  const pieces = entries.flatMap((entry) => {
+    const piece = "summary" in entry ? summaryPiece(entry, reader) : messagePiece(entry, reader, dialects, repairs)
+    return piece === undefined ? [] : [piece]
+  })
+  const paired = pair(pieces.flatMap((entry) => entry.messages.map((message) => ({ entry, message }))))
+  repairs.push(...paired.repairs)
+  return { messages: write(paired.items, reader, repairs), repairs }
+}
+
+/** An entry that was read. */
+interface Piece<M> extends PairingEntry {
+  readonly messages: ReadonlyArray<GenericMessage>
+  /** Present where the reader may be given the body itself. */
+  readonly native?: M
+}
+
+const summaryPiece = <M>(entry: SummaryEntry, reader: Dialect<M>): Piece<M> => {
+  const summary = reader.summary(wellFormedText(entry.summary), facts(entry))
+  return { id: entry.id, messages: [{ ...facts(entry), role: "user", content: [] }], native: summary }
+}
+
+const messagePiece = <M>(
+  entry: MessageEntry,
+  reader: Dialect<M>,
+  dialects: Dialects,
+  repairs: Array<RenderRepair>,
+): Piece<M> | undefined => {
+  const { id } = entry
+  const body = wellFormed(entry.body)
+  const reading = readEntry(entry, body, reader, dialects)
+  if ("unreadable" in reading) {
+    repairs.push({ entry: id, kind: "unreadable", detail: reading.unreadable })
+    return undefined
+  }
+  if (body !== entry.body) {
+    repairs.push({ entry: id, kind: "well-formed", detail: "Lone surrogates in its text are replaced by U+FFFD." })
+  }
+  return {
+    id,
+    ...reading,
+    messages: reading.messages.map((message) => ({ ...facts(entry), ...message })),
+    ...(entry.pendingCalls === undefined ? {} : { pendingCalls: entry.pendingCalls.map(wellFormedText) }),
+    ...(entry.ending === undefined ? {} : { ending: entry.ending }),
+  }
+}
+
+const facts = ({ id, at }: RenderEntry) => (at === undefined ? { id } : { id, at })
+
+const readEntry = <M>(
+  entry: MessageEntry,
+  body: Json,
+  reader: Dialect<M>,
+  dialects: Dialects,
+): Readable<M> | Unreadable => {
+  try {
+    if (entry.dialect === reader.name) return reader.read(body, entry.role)
+    const reading = dialects.get(entry.dialect)?.read(body, entry.role)
+    if (reading === undefined) return { unreadable: `no dialect is named ${entry.dialect}` }
+    return "unreadable" in reading ? reading : { messages: reading.messages }
+  } catch (thrown) {
+    // A dialect may be the caller's. One that throws must not cost the rest of the conversation.
+    return { unreadable: `the dialect ${entry.dialect} failed: ${String(thrown)}` }
+  }
+}
+
+/** Gives bodies as they are where that is possible, and has the dialect write what stands between them. */
+const write = <M>(
+  items: ReadonlyArray<PairingItem<Piece<M>>>,
+  reader: Dialect<M>,
+  repairs: Array<RenderRepair>,
+): Array<M> => {
+  const out: Array<M> = []
+  let run: Array<PairingItem<Piece<M>>> = []
+  const endRun = () => {
+    if (run.length === 0) return
+    const written = reader.write(run.map((item) => item.message))
+    out.push(...written.messages)
+    for (const { message, what } of written.lost) {
+      const entry = run.find((item) => item.message === message)?.entry.id ?? ""
+      repairs.push({ entry, kind: "left-out", detail: `The format ${reader.name} has no way to say ${what}.` })
+    }
+    run = []
+  }
+  for (let i = 0; i < items.length;) {
+    const item = items[i]!
+    const { native, messages } = item.entry
+    if (native !== undefined && isWhole(items, i, reader)) {
+      endRun()
+      out.push(native)
+      i += messages.length
+    } else {
+      run.push(item)
+      i++
+    }
+  }
+  endRun()
+  return out
+}
+
+/** Whether at `start` the messages of an entry stand as they were read, none missing and none added. */
+const isWhole = <M>(items: ReadonlyArray<PairingItem<Piece<M>>>, start: number, reader: Dialect<M>): boolean => {
+  const { messages } = items[start]!.entry
+  if (messages.some((message, i) => items[start + i]?.message !== message)) return false
+  const answers = messages.at(-1)?.role === "assistant" || messages.at(-1)?.role === "tool"
+  return reader.resultsInside !== true || !answers || items[start + messages.length]?.message.role !== "tool"
+}
