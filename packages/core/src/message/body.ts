@@ -1,0 +1,101 @@
+/**
+ * From a message as a caller gives it to an entry as it is stored.
+ *
+ * Guarantee: bodies are stored exactly as they were given. The dialect is asked who speaks and what a person would read,
+ * and never changes a body.
+ */
+import * as Effect from "effect/Effect"
+import * as z from "zod/mini"
+import { checkId, Ids } from "../id.ts"
+import { checkInput, checkJson } from "../input.ts"
+import { previewOf } from "../session/preview.ts"
+import { Settings } from "../settings.ts"
+import type { SkeinSettings } from "../settings.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type { Json } from "../storage/json.ts"
+import { Format, Role } from "./model.ts"
+import { isPrompt } from "./placement.ts"
+import type { NewEntry } from "./placement.ts"
+
+/**
+ * A message to append. `body` is both shown and replayed; `display` alone is never replayed, `model` alone is never
+ * shown; `display` and `model` together are two pictures of one message.
+ */
+export const MessageInput = z.strictObject({
+  body: z.optional(z.unknown()),
+  display: z.optional(z.unknown()),
+  model: z.optional(z.unknown()),
+  /** Who speaks. Default: what the dialect reads in the body. */
+  role: z.optional(Role),
+  /** Unique in the conversation's tree. Default: the body's own id where its dialect knows one, else minted. */
+  id: z.optional(z.string()),
+  /** What the bodies mean. Default: the dialect that the store was opened with. */
+  format: z.optional(Format),
+  /** Any JSON, kept exactly and never looked into. */
+  metadata: z.optional(z.unknown()),
+  /** Where it came from, such as `cli` or the name of a channel. */
+  source: z.optional(z.string()),
+  sourceContext: z.optional(z.unknown()),
+  /** When it was said, in milliseconds since 1970. Default: now. */
+  createdAt: z.optional(z.number().check(z.int(), z.nonnegative())),
+})
+export type MessageInput = z.output<typeof MessageInput>
+
+const jsonFields = ["body", "display", "model", "metadata", "sourceContext"] as const
+const bodyFields = ["body", "display", "model"] as const
+
+/** Checks a message and makes it an entry. `name` is what errors call it. */
+export const toEntry = Effect.fnUntraced(function* (input: MessageInput, now: number, name: string) {
+  const message = yield* checkInput(MessageInput, input, name)
+  for (const field of jsonFields) {
+    if (message[field] !== undefined) yield* checkJson(message[field], `${name}.${field}`)
+  }
+  yield* checkBodies(message, name)
+  const settings = yield* Settings
+  const dialectName = message.format?.dialect ?? settings.dialect.name
+  const dialect = settings.dialects.get(dialectName)
+  const body = (message.body ?? message.model ?? message.display) as Json
+  const role = message.role ?? dialect?.role(body)
+  if (role === undefined) {
+    return yield* new InvalidInput({
+      field: `${name}.role`,
+      value: undefined,
+      problem: `must be given: ${dialectName} does not see in the body who speaks`,
+    })
+  }
+  const id =
+    message.id === undefined
+      ? (dialect?.id?.(body) ?? (yield* (yield* Ids).mint("msg_")))
+      : yield* checkId(`${name}.id`, message.id)
+  const { createdAt = now, format, ...rest } = message
+  const entry: NewEntry = {
+    ...rest,
+    id,
+    kind: "message",
+    role,
+    createdAt,
+    format: format ?? { dialect: settings.dialect.name, version: settings.dialect.version },
+  }
+  if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
+  return entry
+})
+
+const checkBodies = (message: MessageInput, name: string): Effect.Effect<void, InvalidInput> => {
+  const given = bodyFields.filter((field) => message[field] !== undefined)
+  const refuse = (field: string, value: unknown, problem: string) =>
+    Effect.fail(new InvalidInput({ field: `${name}.${field}`, value, problem }))
+  if (given.length === 0) return refuse("body", undefined, "must be given, or display, or model")
+  if (message.body !== undefined && given.length > 1) {
+    return refuse("body", message.body, "is both display and model: give either it or those")
+  }
+  const missing = given.find((field) => message[field] === null)
+  return missing === undefined ? Effect.void : refuse(missing, null, "must not be null: leave it out")
+}
+
+/** What a person would read of a stored or new entry. */
+export const textOf = (settings: SkeinSettings, entry: Pick<NewEntry, "body" | "display" | "format">): string => {
+  const body = entry.body ?? entry.display
+  if (body === undefined) return ""
+  const dialect = settings.dialects.get(entry.format?.dialect ?? settings.dialect.name)
+  return dialect?.text(body as Json) ?? ""
+}

@@ -1,0 +1,71 @@
+/**
+ * Pages of a path: which part of it is asked for, and the cursors that say where a page began and ended.
+ *
+ * A cursor names session, place and ordinal. It may be given wherever a message id may: no id holds a dot.
+ */
+import * as Effect from "effect/Effect"
+import * as z from "zod/mini"
+import { InvalidCursor } from "../cursor.ts"
+import { isId } from "../id.ts"
+import { InvalidInput } from "../storage/error.ts"
+import { isUnreadable } from "../storage/transaction.ts"
+import type { Unreadable } from "../storage/transaction.ts"
+import type { EntryRow } from "./model.ts"
+import type { Anchor, Window } from "./program.ts"
+
+const limitTo500 = (preset: number) => z._default(z.number().check(z.int(), z.minimum(1), z.maximum(500)), preset)
+
+export const PageQuery = z
+  .strictObject({
+    before: z.optional(z.string()),
+    after: z.optional(z.string()),
+    around: z.optional(z.string()),
+    limit: limitTo500(80),
+  })
+  .check(
+    z.refine(
+      ({ after, around, before }) => [after, around, before].filter((one) => one !== undefined).length <= 1,
+      "takes one of before, after and around",
+    ),
+  )
+export type PageQuery = z.output<typeof PageQuery>
+
+export const PathOptions = z.strictObject({ limit: limitTo500(80) })
+export const PromptsQuery = z.strictObject({ before: z.optional(z.string()), limit: limitTo500(50) })
+
+/** The ordinals that a query wants, given its anchor's and how many there are. */
+export const windowOf =
+  ({ after, before, limit }: PageQuery) =>
+  (anchor: number | undefined, displays: number): Window => {
+    if (anchor === undefined) return { from: Math.max(1, displays - limit + 1), to: displays }
+    if (before !== undefined) return { from: Math.max(1, anchor - limit), to: anchor - 1 }
+    const from = after === undefined ? Math.max(1, anchor - Math.floor(limit / 2)) : anchor + 1
+    return { from, to: Math.min(displays, from + limit - 1) }
+  }
+
+/** The first `limit` ordinals behind an anchor, or from the beginning. */
+export const windowFrom =
+  (limit: number) =>
+  (anchor: number | undefined, displays: number): Window => {
+    const from = (anchor ?? 0) + 1
+    return { from, to: Math.min(displays, from + limit - 1) }
+  }
+
+export const cursorOf = (sessionId: string, row: EntryRow | Unreadable, shown: number): string => {
+  const [branch, pos] = isUnreadable(row) ? [row.key[1], row.key[2]] : [row.branch, row.pos]
+  return `p.${branch}.${pos}.${shown}.${sessionId}`
+}
+
+/** Reads what a page is asked for before, after or around. */
+export const toAnchor = (sessionId: string, given: string): Effect.Effect<Anchor, InvalidCursor | InvalidInput> => {
+  if (isId(given)) return Effect.succeed({ _tag: "Message", id: given })
+  const [, branch, pos, shown, of] = /^p\.(\d+)\.(\d+)\.(\d+)\.([\w-]+)$/.exec(given) ?? []
+  if (of === undefined)
+    return Effect.fail(
+      new InvalidCursor({ field: "query", value: given, problem: "is neither a message id nor a cursor" }),
+    )
+  if (of !== sessionId)
+    return Effect.fail(new InvalidCursor({ field: "query", value: given, problem: "belongs to another session" }))
+  const ref = { branch: Number(branch), pos: Number(pos) }
+  return Effect.succeed({ _tag: "Place", ref, shown: Number(shown), cursor: given })
+}

@@ -1,0 +1,375 @@
+/**
+ * The rules of messages: where they go, and what is seen of them.
+ *
+ * Only its owner extends a branch, and only at its tip; any other append opens a branch owned by the appending session.
+ * A session sees its path and the branches it owns, and nothing else of its tree.
+ */
+import * as Data from "effect/Data"
+import { SessionTable } from "../session/model.ts"
+import type { SessionRow } from "../session/model.ts"
+import { InvalidCursor } from "../cursor.ts"
+import { IdConflict, requireSession } from "../session/program.ts"
+import type { Scope } from "../session/program.ts"
+import { make } from "../storage/transaction.ts"
+import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { isUnreadable } from "../storage/transaction.ts"
+import { BranchTable, EntryTable, noFacts, root, TreeTable } from "./model.ts"
+import type { BranchRow, EntryRef, EntryRow, Facts } from "./model.ts"
+import { advance, isDisplayed, place, trailFrom } from "./placement.ts"
+import type { NewEntry, Placement } from "./placement.ts"
+import { isOnPath, readOrdinals, readPath, reaches } from "./path.ts"
+import type { Path } from "./path.ts"
+
+/** The session sees no message with this id. */
+export class MessageNotFound extends Data.TaggedError("MessageNotFound")<{
+  readonly sessionId: string
+  readonly messageId: string
+}> {
+  override get message() {
+    return `session ${this.sessionId} sees no message ${this.messageId}`
+  }
+}
+
+/** The head is not where the caller saw it. Read again, then decide. Nothing was written. */
+export class HeadMoved extends Data.TaggedError("HeadMoved")<{
+  readonly sessionId: string
+  /** The message that was expected at the head, `null` for the root. */
+  readonly expected: string | null
+  readonly actual: string | null
+}> {
+  override get message() {
+    return `the head of session ${this.sessionId} is at ${this.actual ?? "the root"}, not at ${this.expected ?? "the root"}`
+  }
+}
+
+/** The id of the message at the head, `null` at the root. */
+export const headId = (session: SessionRow): string | null => session.head.id ?? null
+
+/** Fails with `HeadMoved` when the head is not where the caller expects it. Undefined expects nothing. */
+export const expectHead = (session: SessionRow, expected: string | null | undefined) =>
+  make(function* (tx) {
+    const actual = headId(session)
+    if (expected !== undefined && expected !== actual) {
+      return yield* tx.fail(new HeadMoved({ sessionId: session.id, expected, actual }))
+    }
+  })
+
+/** A head that can be trusted, and whether it had to be found because the stored one leads nowhere. */
+export interface Standing {
+  readonly head: EntryRef
+  readonly facts: Facts
+  readonly degraded: boolean
+  /** The entry found, where the stored head leads nowhere. */
+  readonly entry?: EntryRow
+}
+
+/** Whether the row itself proves that its head is the tip of an own branch. */
+const isTip = ({ facts, head, tip }: SessionRow): boolean => tip !== undefined && head.pos + tip === facts.entries
+
+/**
+ * Where a session stands. A stored head that names no entry cannot be written by these programs, only by damage: the
+ * last entry of the newest own branch then stands in for it.
+ */
+export const standing = (session: SessionRow) =>
+  make(function* (tx) {
+    const { facts, head, treeId } = session
+    const stored: Standing = { head, facts, degraded: false }
+    if (isTip(session) || (head.branch === 0 && head.pos === 0)) return stored
+    const [found] = yield* tx.range(EntryTable, "key", {
+      from: [treeId, head.branch, head.pos],
+      to: [treeId, head.branch, head.pos],
+      unreadable: "keep",
+    })
+    if (found !== undefined) return stored
+    return (yield* lastLeaf(session)) ?? { head: root, facts: noFacts, degraded: true }
+  })
+
+/** The last readable entry of the newest branch that the session owns. */
+const lastLeaf = (session: SessionRow) =>
+  make(function* (tx) {
+    const branches = yield* tx.range(BranchTable, "byOwner", {
+      prefix: [session.id],
+      reverse: true,
+      unreadable: "keep",
+    })
+    for (const branch of branches) {
+      if (isUnreadable(branch)) continue
+      const entries: ReadonlyArray<Readonly<EntryRow> | Unreadable> = yield* tx.range(EntryTable, "key", {
+        prefix: [session.treeId, branch.branch],
+        reverse: true,
+        unreadable: "keep",
+      })
+      const entry = entries.find((one) => !isUnreadable(one))
+      if (entry === undefined || isUnreadable(entry)) continue
+      const found: Standing = { head: refOf(entry), facts: entry.facts, degraded: true, entry }
+      return found
+    }
+    return undefined
+  })
+
+export const refOf = ({ branch, pos }: EntryRef): EntryRef => ({ branch, pos })
+
+/** The place behind the head. Reads nothing when the head is the tip of an own branch. */
+export const placeAtHead = (session: SessionRow) =>
+  make(function* () {
+    const { facts, head, treeId } = session
+    if (isTip(session)) {
+      const placement: Placement = { treeId, branch: head.branch, after: head.pos, facts, opens: undefined }
+      return placement
+    }
+    const stands = yield* standing(session)
+    return yield* placeBehind(session, stands.head, stands.facts)
+  })
+
+/** The place behind an entry of the session: on its branch where it is the tip of an own one, else on a new branch. */
+export const placeBehind = (session: SessionRow, at: EntryRef, facts: Facts) =>
+  make(function* (tx) {
+    const { treeId } = session
+    const [branch, tree, next] = yield* tx.all([
+      tx.get(BranchTable, [treeId, at.branch]),
+      tx.get(TreeTable, [treeId]),
+      tx.range(EntryTable, "key", {
+        prefix: [treeId, at.branch],
+        after: [treeId, at.branch, at.pos],
+        limit: 1,
+        unreadable: "keep",
+      }),
+    ])
+    if (branch?.owner === session.id && next.length === 0) {
+      const placement: Placement = { treeId, branch: at.branch, after: at.pos, facts, opens: undefined }
+      return placement
+    }
+    const number = tree?.nextBranch ?? 1
+    const opens: BranchRow = {
+      treeId,
+      branch: number,
+      parent: at.branch,
+      forkAt: at.pos,
+      owner: session.id,
+      trail: [...trailFrom(branch, at, facts)],
+      createdAt: 0,
+    }
+    const placement: Placement = { treeId, branch: number, after: 0, facts, opens }
+    return placement
+  })
+
+/**
+ * Writes entries at a placement, and the branch that has to be opened for them. The session's row is the caller's to
+ * update: with `advance` where its head goes along.
+ */
+export const writeEntries = (
+  tx: Handle,
+  placement: Placement,
+  entries: ReadonlyArray<NewEntry>,
+  now: number,
+): ReadonlyArray<EntryRow> => {
+  const rows = place(placement, entries)
+  if (placement.opens !== undefined && rows.length > 0) {
+    const { branch } = placement
+    tx.insert(BranchTable, { ...placement.opens, createdAt: now })
+    tx.update(TreeTable, [placement.treeId], (tree) => ({ ...tree, nextBranch: branch + 1 }))
+  }
+  for (const row of rows) tx.insert(EntryTable, row)
+  return rows
+}
+
+export interface AppendOptions {
+  /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. */
+  readonly expectedHead?: string | null | undefined
+  /** Writes behind this message instead of the head, and leaves the head where it is. */
+  readonly at?: string | undefined
+}
+
+/** Appends entries at the head, or behind a message of the session without moving the head. */
+export const append = (
+  scope: Scope,
+  sessionId: string,
+  entries: ReadonlyArray<NewEntry>,
+  { at, expectedHead }: AppendOptions,
+  now: number,
+) =>
+  make(function* (tx) {
+    const session = yield* requireSession(scope, sessionId)
+    yield* expectHead(session, expectedHead)
+    if (at === undefined) {
+      const placement = yield* placeAtHead(session)
+      if (entries.length === 0) return []
+      const rows = writeEntries(tx, placement, entries, now)
+      tx.update(SessionTable, [sessionId], (row) => advance(row, rows, now))
+      return rows
+    }
+    const entry = yield* requireEntry(session, at)
+    const placement = yield* placeBehind(session, entry, entry.facts)
+    if (entries.length === 0) return []
+    const rows = writeEntries(tx, placement, entries, now)
+    tx.update(SessionTable, [sessionId], (row) => beside(row, placement, now))
+    return rows
+  })
+
+/** The session after entries were written elsewhere than at its head. */
+const beside = (session: SessionRow, placement: Placement, now: number): SessionRow => {
+  const next: SessionRow = {
+    ...session,
+    revision: session.revision + 1,
+    updatedAt: Math.max(session.updatedAt, now),
+    activityAt: Math.max(session.activityAt, now),
+  }
+  // What was written behind the head on its own branch takes the tip away from it.
+  if (placement.opens === undefined && placement.branch === session.head.branch) delete next.tip
+  return next
+}
+
+/** Whether a session sees a branch from its beginning to `pos`. */
+const seesPlace = (session: SessionRow, { branch, pos }: EntryRef) =>
+  make(function* (tx) {
+    const row = yield* tx.get(BranchTable, [session.treeId, branch])
+    if (row?.owner === session.id) return true
+    if (session.base === undefined) return false
+    const path: Path = yield* readPath(session.treeId, session.base, noFacts, reaches({ branch, pos }))
+    return isOnPath(path, { branch, pos })
+  })
+
+/** The entry with this id, if the session sees it. */
+export const findEntry = (session: SessionRow, messageId: string) =>
+  make(function* (tx) {
+    const entry = yield* tx.find(EntryTable, "byId", [session.treeId, messageId])
+    if (entry === undefined || !(yield* seesPlace(session, entry))) return undefined
+    return entry
+  })
+
+/** The entry with this id, or `MessageNotFound`. */
+export const requireEntry = (session: SessionRow, messageId: string) =>
+  make(function* (tx) {
+    const entry = yield* findEntry(session, messageId)
+    if (entry === undefined) return yield* tx.fail(new MessageNotFound({ sessionId: session.id, messageId }))
+    return entry
+  })
+
+/** The place before an entry: its predecessor on the path, or the root. */
+export const placeBefore = (entry: EntryRef, treeId: string) =>
+  make(function* (tx) {
+    if (entry.pos > 1) return { branch: entry.branch, pos: entry.pos - 1 }
+    const branch = yield* tx.get(BranchTable, [treeId, entry.branch])
+    return branch === undefined ? root : { branch: branch.parent, pos: branch.forkAt }
+  })
+
+/** What an append was answered with before, asked for again after the engine refused its ids. */
+export interface Stored {
+  readonly rows: ReadonlyArray<EntryRow>
+  /** Whether they are on the path now. */
+  readonly onPath: boolean
+}
+
+/**
+ * The entries that are already stored under these ids, when they are the same; `undefined` when none of the ids is
+ * taken; `IdConflict` when one is taken by another content or behind another message than was asked for.
+ */
+export const findStored = (
+  scope: Scope,
+  sessionId: string,
+  entries: ReadonlyArray<NewEntry>,
+  { at, expectedHead }: AppendOptions,
+) =>
+  make(function* (tx) {
+    const session = yield* requireSession(scope, sessionId)
+    const found = yield* tx.all(entries.map(({ id }) => tx.find(EntryTable, "byId", [session.treeId, id])))
+    const rows: Array<EntryRow> = []
+    for (const [i, entry] of entries.entries()) {
+      const row = found[i]
+      if (row === undefined) continue
+      if (!isSameContent(row, entry)) return yield* tx.fail(new IdConflict({ id: entry.id }))
+      rows.push(row)
+    }
+    const first = rows[0]
+    if (first === undefined) return undefined
+    if (rows.length < entries.length) return yield* tx.fail(new IdConflict({ id: first.id }))
+    const behind = at ?? expectedHead
+    if (behind !== undefined && behind !== (yield* idBefore(session, first))) {
+      return yield* tx.fail(new IdConflict({ id: first.id }))
+    }
+    const path = yield* readPath(session.treeId, session.head, session.facts, reaches(first))
+    const stored: Stored = { rows, onPath: rows.every((row) => isOnPath(path, row)) }
+    return stored
+  })
+
+const idBefore = (session: SessionRow, entry: EntryRef) =>
+  make(function* (tx) {
+    const { branch, pos } = yield* placeBefore(entry, session.treeId)
+    if (branch === 0) return null
+    return (yield* tx.get(EntryTable, [session.treeId, branch, pos]))?.id
+  })
+
+const contentFields = ["kind", "role", "body", "display", "model", "metadata", "source", "sourceContext"] as const
+
+const isSameContent = (stored: EntryRow, entry: NewEntry): boolean =>
+  contentFields.every((field) => isSameJson(stored[field], entry[field]))
+
+/** Deep equality of JSON values; the order of an object's keys does not matter. */
+const isSameJson = (a: unknown, b: unknown): boolean => {
+  if (Object.is(a, b) || (a === 0 && b === 0)) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  return keys.every((key) => Object.hasOwn(b, key) && isSameJson(Reflect.get(a, key), Reflect.get(b, key)))
+}
+
+/** The page of a path that is wanted, by ordinals among what people see. */
+export interface Window {
+  readonly from: number
+  readonly to: number
+}
+
+/** What people see of the path between two ordinals; `window` decides which, given how many there are. */
+export const page = (
+  scope: Scope,
+  sessionId: string,
+  anchor: Anchor | undefined,
+  window: (anchor: number | undefined, displays: number) => Window,
+) =>
+  make(function* () {
+    const session = yield* requireSession(scope, sessionId)
+    const { degraded, facts, head } = yield* standing(session)
+    const at = anchor === undefined ? undefined : yield* ordinalOf(session, head, facts, anchor)
+    const { from, to } = window(at, facts.displays)
+    const path = yield* readPath(session.treeId, head, facts, (step) => step.displays < from)
+    const rows = from > to ? [] : yield* readOrdinals(session.treeId, path, "byShown", from, to)
+    return { session, rows, from, to, displays: facts.displays, degraded }
+  })
+
+/** Facts of the path of a session. */
+export const count = (scope: Scope, sessionId: string) =>
+  make(function* () {
+    const session = yield* requireSession(scope, sessionId)
+    return (yield* standing(session)).facts
+  })
+
+/** A message of the path that a page is asked for before, after or around. */
+export type Anchor =
+  | { readonly _tag: "Message"; readonly id: string }
+  | { readonly _tag: "Place"; readonly ref: EntryRef; readonly shown: number; readonly cursor: string }
+
+const ordinalOf = (session: SessionRow, head: EntryRef, facts: Facts, anchor: Anchor) =>
+  make(function* (tx) {
+    if (anchor._tag === "Place") {
+      const { cursor, ref, shown } = anchor
+      const path = yield* readPath(session.treeId, head, facts, reaches(ref))
+      const [entry] = yield* tx.range(EntryTable, "key", {
+        from: [session.treeId, ref.branch, ref.pos],
+        to: [session.treeId, ref.branch, ref.pos],
+        unreadable: "keep",
+      })
+      if (entry === undefined || !isOnPath(path, ref)) {
+        return yield* tx.fail(
+          new InvalidCursor({ field: "query", value: cursor, problem: "is of a place that left the path" }),
+        )
+      }
+      return isUnreadable(entry) ? shown : entry.facts.displays
+    }
+    const notFound = new MessageNotFound({ sessionId: session.id, messageId: anchor.id })
+    const entry = yield* tx.find(EntryTable, "byId", [session.treeId, anchor.id])
+    if (entry === undefined || !isDisplayed(entry)) return yield* tx.fail(notFound)
+    const path = yield* readPath(session.treeId, head, facts, reaches(entry))
+    if (!isOnPath(path, entry)) return yield* tx.fail(notFound)
+    return entry.facts.displays
+  })

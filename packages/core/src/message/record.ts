@@ -1,0 +1,65 @@
+/**
+ * Messages as callers see them.
+ */
+import { isUnreadable } from "../storage/transaction.ts"
+import type { Unreadable } from "../storage/transaction.ts"
+import type { Compaction, EntryKind, EntryRow, Format, Role } from "./model.ts"
+
+/** One thing that happened in a conversation, as it is stored. `display` and `model` are the same body where one serves. */
+export interface Message<M = unknown> {
+  readonly id: string
+  readonly kind: EntryKind
+  readonly role: Role
+  /** What people see. Absent: nobody does. */
+  readonly display?: M
+  /** What the model is given. Absent: nothing. */
+  readonly model?: M
+  readonly format?: Format
+  readonly metadata?: unknown
+  readonly source?: string
+  readonly sourceContext?: unknown
+  /** When it was said, in milliseconds since 1970. For showing: nothing is ordered by it. */
+  readonly createdAt: number
+  readonly compaction?: Pick<Compaction, "summary" | "method" | "tokensBefore" | "tokensAfter">
+  /** The branch it is on. */
+  readonly branch: number
+  /** What is wrong with it, where the stored row cannot be read: it then stands in its place without a body. */
+  readonly unreadable?: string
+}
+
+export const toMessage = (row: EntryRow | Unreadable): Message => {
+  if (isUnreadable(row)) return placeholder(row)
+  const { body, branch, compaction, createdAt, display, format, id, kind, metadata, model, role } = row
+  const message: { -readonly [Key in keyof Message]: Message[Key] } = { id, kind, role, createdAt, branch }
+  const shown = body ?? display
+  const replayed = body ?? model
+  if (shown !== undefined) message.display = shown
+  if (replayed !== undefined) message.model = replayed
+  if (format !== undefined) message.format = format
+  if (metadata !== undefined) message.metadata = metadata
+  if (row.source !== undefined) message.source = row.source
+  if (row.sourceContext !== undefined) message.sourceContext = row.sourceContext
+  if (compaction !== undefined) {
+    const { method, summary, tokensAfter, tokensBefore } = compaction
+    message.compaction = {
+      summary,
+      ...(method === undefined ? {} : { method }),
+      ...(tokensBefore === undefined ? {} : { tokensBefore }),
+      ...(tokensAfter === undefined ? {} : { tokensAfter }),
+    }
+  }
+  return message
+}
+
+/** What stands for a row that cannot be read: its place is known, its content is not. */
+const placeholder = (row: Unreadable): Message => ({
+  id: unreadableId(row),
+  kind: "message",
+  role: "system",
+  createdAt: 0,
+  branch: Number(row.key[1]),
+  unreadable: row.problem,
+})
+
+/** The name of an entry that cannot be read: its place, for its id is not known. */
+export const unreadableId = ({ key }: Unreadable): string => `unreadable_${key[1]}_${key[2]}`

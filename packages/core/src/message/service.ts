@@ -1,0 +1,359 @@
+/**
+ * Messages: what is said in a conversation, on the path and beside it.
+ *
+ * Guarantee: every append is one commit of entry, head, counts, preview and revision. It is acknowledged when it is
+ * stored as asked; a crash leaves the state before or after. The same id with the same content is stored once, however
+ * often it is sent.
+ *
+ * Not promised: an order between appends that were not awaited one after another, or that clocks agree with the order.
+ */
+import { sha256 } from "@noble/hashes/sha2.js"
+import { utf8ToBytes } from "@noble/hashes/utils.js"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as z from "zod/mini"
+import type { InvalidCursor } from "../cursor.ts"
+import { checkInput, Text } from "../input.ts"
+import type { IdConflict, SessionNotFound } from "../session/program.ts"
+import { Settings } from "../settings.ts"
+import type { InvalidInput, StorageError } from "../storage/error.ts"
+import { span } from "../storage/span.ts"
+import { Storage } from "../storage/storage.ts"
+import type { Durability } from "../storage/backend.ts"
+import { previewOf } from "../session/preview.ts"
+import { maxRange } from "../storage/transaction.ts"
+import { textOf, toEntry } from "./body.ts"
+import type { MessageInput } from "./body.ts"
+import {
+  cursorOf,
+  PageQuery as PageQueryInput,
+  PathOptions,
+  PromptsQuery,
+  toAnchor,
+  windowFrom,
+  windowOf,
+} from "./page.ts"
+import type { NewEntry } from "./placement.ts"
+import * as program from "./program.ts"
+import type { HeadMoved, MessageNotFound } from "./program.ts"
+import { toMessage } from "./record.ts"
+import type { Message } from "./record.ts"
+import * as tree from "./tree.ts"
+
+export { HeadMoved, MessageNotFound } from "./program.ts"
+export type { MessageInput } from "./body.ts"
+export type { Message } from "./record.ts"
+
+/** How to append. */
+export interface AppendOptions {
+  /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. Default: any head. */
+  readonly expectedHead?: string | null
+  /**
+   * Writes behind this message of the session instead of the head. The head stays where it is, which
+   * `moveHead: false` says aloud.
+   */
+  readonly at?: string
+  readonly moveHead?: false
+  /** Default `"strict"`. */
+  readonly durability?: Durability
+}
+
+/** Which page: before, after or around a message or a cursor of another page; none: the last one. */
+export interface PageQuery {
+  readonly before?: string
+  readonly after?: string
+  readonly around?: string
+  /** 1 to 500. Default 80. */
+  readonly limit?: number
+}
+
+export interface MessagePage<M = unknown> {
+  /** In the order of the path, oldest first. An unreadable message stands in its place and says so. */
+  readonly messages: ReadonlyArray<Message<M>>
+  /** Give it as `before` to go back. Absent: this page begins with the first message. */
+  readonly before?: string
+  /** Give it as `after` to go on. Absent: this page ends at the head. */
+  readonly after?: string
+  /** True when the stored head led nowhere and the last readable branch stands in for it. */
+  readonly degraded: boolean
+}
+
+/** One of several continuations of a conversation. */
+export interface Branch {
+  readonly branch: number
+  readonly name?: string
+  readonly createdAt: number
+  /** The last message on it. */
+  readonly tip: string
+  /** How many messages people see from the root to its tip. */
+  readonly messages: number
+  /** What was last said on it by anybody, as a person would read it, at most 80 characters. */
+  readonly lastText: string
+  /** Whether the head stands on it. */
+  readonly current: boolean
+}
+
+type Absent = SessionNotFound | InvalidInput | StorageError
+type AppendError = HeadMoved | IdConflict | MessageNotFound | Absent
+
+export class Messages extends Context.Service<
+  Messages,
+  {
+    /**
+     * Appends a message at the head, or with `at` beside it.
+     *
+     * @throws InvalidInput  a body that is not JSON, an unsafe id, a role that nobody knows
+     * @throws HeadMoved     the head is not at `expectedHead`; nothing was written
+     * @throws IdConflict    the id is taken by another content
+     * @see MSG-01, MSG-02
+     *
+     * @example
+     * const { id } = yield* messages.append("ses_1", { body: { role: "user", content: "Hello" } })
+     */
+    readonly append: (
+      sessionId: string,
+      message: MessageInput,
+      options?: AppendOptions,
+    ) => Effect.Effect<Message, AppendError>
+    /** Appends several in one commit; an empty list does nothing. */
+    readonly appendMany: (
+      sessionId: string,
+      messages: ReadonlyArray<MessageInput>,
+      options?: AppendOptions,
+    ) => Effect.Effect<ReadonlyArray<Message>, AppendError>
+    /**
+     * Stores what a user said under an id made of session and `messageKey`, so that submitting twice, at the same time
+     * or after a crash, stores once.
+     *
+     * @returns the message, and whether it is on the path now: one that was rewound is returned and nothing moves
+     * @throws IdConflict  the key was used for another content
+     * @see MSG-03
+     */
+    readonly commitUserMessage: (
+      submission: { readonly sessionId: string; readonly messageKey: string } & MessageInput,
+      options?: Omit<AppendOptions, "at" | "moveHead">,
+    ) => Effect.Effect<{ readonly message: Message; readonly onPath: boolean }, AppendError>
+    /**
+     * A page of what people see on the path.
+     *
+     * @throws MessageNotFound  the anchor is not a message on the path
+     * @throws InvalidCursor    a cursor of another session, or of a place that was rewound
+     * @see MSG-05
+     */
+    readonly page: (
+      sessionId: string,
+      query?: PageQuery,
+    ) => Effect.Effect<MessagePage, MessageNotFound | InvalidCursor | Absent>
+    /** All that people see on the path, from the first message on, in bounded memory. */
+    readonly stream: (sessionId: string) => Stream.Stream<Message, MessageNotFound | InvalidCursor | Absent>
+    readonly get: (sessionId: string, messageId: string) => Effect.Effect<Message, MessageNotFound | Absent>
+    /** Those of the messages that are there, in the order asked for. At most 500 ids. */
+    readonly getMany: (
+      sessionId: string,
+      messageIds: ReadonlyArray<string>,
+    ) => Effect.Effect<ReadonlyArray<Message>, Absent>
+    /** How many messages people see on the path. */
+    readonly count: (sessionId: string) => Effect.Effect<number, Absent>
+    /** The user's own prompts on the path, newest first. `limit` is 1 to 500, default 50; `before` a prompt's id. */
+    readonly prompts: (
+      sessionId: string,
+      query?: { readonly before?: string; readonly limit?: number },
+    ) => Effect.Effect<ReadonlyArray<Message & { readonly text: string }>, MessageNotFound | Absent>
+    /** The whole text of the last prompt on the path; `undefined` when there is none. */
+    readonly latestUserText: (sessionId: string) => Effect.Effect<string | undefined, Absent>
+    /** The messages that follow the same place, this one included: "2 of 3". */
+    readonly siblings: (
+      sessionId: string,
+      messageId: string,
+    ) => Effect.Effect<{ readonly messages: ReadonlyArray<Message>; readonly index: number }, MessageNotFound | Absent>
+    /** The session's branches, oldest first. */
+    readonly branches: (sessionId: string) => Effect.Effect<ReadonlyArray<Branch>, Absent>
+    /** What people see from the root to a message; the newest `limit`, 1 to 500, default 80. */
+    readonly path: (
+      sessionId: string,
+      messageId: string,
+      options?: { readonly limit?: number },
+    ) => Effect.Effect<ReadonlyArray<Message>, MessageNotFound | Absent>
+    /** Whether `ancestor` comes before `message` on the path to it. No message is its own ancestor. */
+    readonly isAncestor: (
+      sessionId: string,
+      pair: { readonly ancestor: string; readonly message: string },
+    ) => Effect.Effect<boolean, MessageNotFound | Absent>
+    /** The last message that the paths to both share; `undefined` when they share nothing. */
+    readonly commonAncestor: (
+      sessionId: string,
+      pair: { readonly one: string; readonly other: string },
+    ) => Effect.Effect<Message | undefined, MessageNotFound | Absent>
+  }
+>()("@skein/core/message/Messages") {
+  static readonly layer = Layer.effect(
+    Messages,
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const settings = yield* Settings
+      const context = yield* Effect.context<never>()
+
+      /** Stores entries once: what was refused for its ids is answered with what is stored, if it is the same. */
+      const submit = (
+        sessionId: string,
+        entries: ReadonlyArray<NewEntry>,
+        options: AppendOptions,
+        now: number,
+      ): Effect.Effect<program.Stored, AppendError> => {
+        const where: program.AppendOptions = { at: options.at, expectedHead: options.expectedHead }
+        const appended = storage.transact(program.append(settings, sessionId, entries, where, now), options)
+        return Effect.matchEffect(appended, {
+          onSuccess: (rows): Effect.Effect<program.Stored, AppendError> => Effect.succeed({ rows, onPath: true }),
+          onFailure: (error): Effect.Effect<program.Stored, AppendError> =>
+            error._tag === "StorageError" && error.reason._tag === "Constraint"
+              ? Effect.flatMap(storage.read(program.findStored(settings, sessionId, entries, where)), (stored) =>
+                  stored === undefined ? Effect.fail(error) : Effect.succeed(stored),
+                )
+              : Effect.fail(error),
+        })
+      }
+
+      const appendMany = Effect.fnUntraced(function* (
+        sessionId: string,
+        messages: ReadonlyArray<MessageInput>,
+        options: AppendOptions = {},
+      ) {
+        yield* checkInput(AppendOptionsInput, options, "options")
+        const now = yield* Clock.currentTimeMillis
+        const entries: Array<NewEntry> = []
+        for (const [i, message] of messages.entries()) entries.push(yield* toEntry(message, now, `messages[${i}]`))
+        return (yield* submit(sessionId, entries, options, now)).rows.map(toMessage)
+      }, Effect.provide(context))
+
+      const append = Effect.fnUntraced(function* (
+        sessionId: string,
+        message: MessageInput,
+        options: AppendOptions = {},
+      ) {
+        yield* checkInput(AppendOptionsInput, options, "options")
+        const now = yield* Clock.currentTimeMillis
+        const entry = yield* toEntry(message, now, "message")
+        return toMessage((yield* submit(sessionId, [entry], options, now)).rows[0]!)
+      }, Effect.provide(context))
+
+      const readPage = Effect.fnUntraced(function* (
+        sessionId: string,
+        given: string | undefined,
+        window: (anchor: number | undefined, displays: number) => program.Window,
+      ) {
+        const anchor = given === undefined ? undefined : yield* toAnchor(sessionId, given)
+        const found = yield* storage.read(program.page(settings, sessionId, anchor, window))
+        const { degraded, displays, from, rows, to } = found
+        const page: MessagePage = {
+          messages: rows.map(toMessage),
+          degraded,
+          ...(from > 1 && rows[0] !== undefined ? { before: cursorOf(sessionId, rows[0], from) } : {}),
+          ...(to < displays && rows.length > 0 ? { after: cursorOf(sessionId, rows.at(-1)!, to) } : {}),
+        }
+        return page
+      })
+
+      return Messages.of({
+        append: (sessionId, message, options) =>
+          span("skein.message.append", { "skein.session": sessionId })(append(sessionId, message, options)),
+        appendMany: (sessionId, messages, options) =>
+          span("skein.message.append", { "skein.session": sessionId, "skein.messages": messages.length })(
+            appendMany(sessionId, messages, options),
+          ),
+        commitUserMessage: Effect.fnUntraced(function* ({ messageKey, sessionId, ...message }, options = {}) {
+          yield* checkInput(MessageKey, messageKey, "messageKey")
+          const now = yield* Clock.currentTimeMillis
+          const id = userMessageId(sessionId, messageKey)
+          const entry = yield* toEntry({ role: "user", ...message, id }, now, "message")
+          const { onPath, rows } = yield* submit(sessionId, [entry], options, now)
+          return { message: toMessage(rows[0]!), onPath }
+        }, Effect.provide(context)),
+        page: Effect.fnUntraced(function* (sessionId, given = {}) {
+          const query = yield* checkInput(PageQueryInput, given, "query")
+          const anchor = query.before ?? query.after ?? query.around
+          const page = readPage(sessionId, anchor, windowOf(query))
+          return yield* span("skein.message.page", { "skein.session": sessionId })(page)
+        }),
+        stream: (sessionId) =>
+          Stream.paginate<string | undefined, Message, MessageNotFound | InvalidCursor | Absent>(
+            undefined,
+            Effect.fnUntraced(function* (after) {
+              const page = yield* readPage(sessionId, after, windowFrom(maxRange))
+              return [page.messages, Option.fromUndefinedOr(page.after)]
+            }),
+          ),
+        get: (sessionId, messageId) =>
+          Effect.map(storage.read(tree.getMessage(settings, sessionId, messageId)), toMessage),
+        getMany: Effect.fnUntraced(function* (sessionId, messageIds) {
+          const ids = yield* checkInput(ManyIds, messageIds, "messageIds")
+          return (yield* storage.read(tree.getMessages(settings, sessionId, ids))).map(toMessage)
+        }),
+        count: (sessionId) => Effect.map(storage.read(program.count(settings, sessionId)), (facts) => facts.displays),
+        prompts: Effect.fnUntraced(function* (sessionId, given = {}) {
+          const { before, limit } = yield* checkInput(PromptsQuery, given, "query")
+          const rows = yield* storage.read(tree.prompts(settings, sessionId, before, limit))
+          return rows.map((row) => ({ ...toMessage(row), text: textOf(settings, row) }))
+        }),
+        latestUserText: (sessionId) =>
+          Effect.map(storage.read(tree.lastPrompt(settings, sessionId)), (row) => row && textOf(settings, row)),
+        siblings: (sessionId, messageId) =>
+          Effect.map(storage.read(tree.siblings(settings, sessionId, messageId)), ({ index, messages }) => ({
+            messages: messages.map(toMessage),
+            index,
+          })),
+        branches: (sessionId) =>
+          Effect.map(storage.read(tree.listBranches(settings, sessionId)), ({ branches, session }) =>
+            branches.map(({ branch, tip }) => ({
+              branch: branch.branch,
+              ...(branch.name === undefined ? {} : { name: branch.name.text }),
+              createdAt: branch.createdAt,
+              tip: tip.id,
+              messages: tip.facts.displays,
+              lastText: previewOf(textOf(settings, tip)),
+              current: session.head.branch === branch.branch,
+            })),
+          ),
+        path: Effect.fnUntraced(function* (sessionId, messageId, options = {}) {
+          const { limit } = yield* checkInput(PathOptions, options, "options")
+          return (yield* storage.read(tree.pathTo(settings, sessionId, messageId, limit))).map(toMessage)
+        }),
+        isAncestor: (sessionId, { ancestor, message }) =>
+          storage.read(tree.isAncestor(settings, sessionId, ancestor, message)),
+        commonAncestor: (sessionId, { one, other }) =>
+          Effect.map(
+            storage.read(tree.commonAncestor(settings, sessionId, one, other)),
+            (row) => row && toMessage(row),
+          ),
+      })
+    }),
+  )
+}
+
+const MessageKey = Text.check(z.minLength(1), z.maxLength(1_000))
+const ManyIds = z.array(z.string()).check(z.maxLength(500))
+const AppendOptionsInput = z.strictObject({
+  expectedHead: z.optional(z.nullable(z.string())),
+  at: z.optional(z.string()),
+  moveHead: z.optional(z.literal(false)),
+  durability: z.optional(z.enum(["strict", "relaxed"])),
+})
+
+/** `msg-user-v1-` and the SHA-256 of session id, NUL and message key, in base64url (RFC 4648): MSG-03. */
+export const userMessageId = (sessionId: string, messageKey: string): string =>
+  `msg-user-v1-${base64url(sha256(utf8ToBytes(`${sessionId}\0${messageKey}`)))}`
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+/** Base64url without padding. */
+const base64url = (bytes: Uint8Array): string => {
+  let text = ""
+  for (let i = 0; i < bytes.length; i += 3) {
+    const bits = (bytes[i]! << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0)
+    for (let n = 0; n < 4 && i * 8 + n * 6 < bytes.length * 8; n++) text += alphabet[(bits >> (18 - 6 * n)) & 63]
+  }
+  return text
+}
