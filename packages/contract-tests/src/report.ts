@@ -1,0 +1,50 @@
+/**
+ * Runs laws without a test runner, in Node or in a page.
+ */
+import * as Effect from "effect/Effect"
+import type { Harness, Place } from "./harness.ts"
+import type { Law } from "./law.ts"
+import { laws as allLaws } from "./laws/index.ts"
+import { select } from "./select.ts"
+import { tryLaw } from "./trial.ts"
+import type { Result } from "./trial.ts"
+
+export interface Options {
+  /** Beginnings of the names of the laws to run. Default: all. One that matches none throws. */
+  readonly only?: ReadonlyArray<string>
+  /** Default `false`. When true, laws that take seconds and much memory are left out. */
+  readonly quick?: boolean
+  /** Decides all random choices. Default: a new one each time; failures name it. */
+  readonly seed?: number
+  /** How many random cases a law tries. Default 200. */
+  readonly runs?: number
+  /** Milliseconds after which a law has failed. Default 60,000. */
+  readonly limit?: number
+}
+
+/** The laws that the options ask for. */
+export const chosen = ({ only, quick = false }: Options, laws: ReadonlyArray<Law> = allLaws): ReadonlyArray<Law> =>
+  (only === undefined ? laws : select(laws, only)).filter((law) => !(quick && law.slow))
+
+export const trialSettings = ({ limit = 60_000, runs = 200, seed = Math.floor(Math.random() * 2 ** 31) }: Options) => ({
+  limit,
+  runs,
+  seed,
+})
+
+/**
+ * Holds the stores of a harness to the laws, one after another, and answers one result a law, in order. Never rejects
+ * because a law is broken: that is a result.
+ *
+ * @example
+ * const results = await report({ fresh: () => ({ backend: myAdapter({ path: newPath() }) }) })
+ * for (const result of results) console.log(result.status, result.law)
+ */
+export const report = <P extends Place>(
+  harness: Harness<P>,
+  options: Options = {},
+  laws: ReadonlyArray<Law> = allLaws,
+): Promise<ReadonlyArray<Result>> => {
+  const settings = trialSettings(options)
+  return Effect.runPromise(Effect.forEach(chosen(options, laws), (law) => tryLaw(law, harness, settings)))
+}

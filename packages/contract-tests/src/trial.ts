@@ -1,0 +1,59 @@
+/**
+ * One law on one fresh store.
+ *
+ * Guarantee: a trial ends, whatever the adapter does; one that waits for ever fails when its time is over. A failure
+ * names the seed that repeats it.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { makeStore, obstacle } from "./harness.ts"
+import type { Harness, Place, Settings } from "./harness.ts"
+import type { Law } from "./law.ts"
+
+/** How one law ended. */
+export type Result = {
+  readonly law: string
+  readonly milliseconds: number
+} & (
+  | { readonly status: "passed" }
+  | { readonly status: "failed"; readonly error: Error }
+  | { readonly status: "not applicable"; readonly reason: string }
+)
+
+export interface TrialSettings extends Settings {
+  /** Milliseconds after which a law has failed. */
+  readonly limit: number
+}
+
+/** A law does not hold. */
+export class BrokenLaw extends Error {
+  override readonly name = "BrokenLaw"
+  constructor(law: string, seed: number, cause: unknown) {
+    super(`${law}\n${cause instanceof Error ? cause.message : String(cause)}\n(seed ${seed})`, { cause })
+  }
+}
+
+export const tryLaw = <P extends Place>(
+  law: Law,
+  harness: Harness<P>,
+  settings: TrialSettings,
+): Effect.Effect<Result> =>
+  Effect.gen(function* () {
+    const reason = obstacle(law, harness)
+    if (reason !== undefined) return { law: law.name, milliseconds: 0, status: "not applicable", reason }
+    const started = yield* Clock.currentTimeMillis
+    // Detached, for a commit that is never answered cannot be interrupted either.
+    const running = yield* Effect.forkDetach(
+      Effect.scoped(Effect.flatMap(makeStore(harness, settings, law.needs), law.run)),
+    )
+    const exit = yield* Effect.timeoutOrElse(Fiber.await(running), {
+      duration: settings.limit,
+      orElse: () => Effect.exit(Effect.fail(new Error(`it did not end within ${settings.limit} ms`))),
+    })
+    const milliseconds = (yield* Clock.currentTimeMillis) - started
+    if (exit._tag === "Success") return { law: law.name, milliseconds, status: "passed" }
+    const error = new BrokenLaw(law.name, settings.seed, Cause.squash(exit.cause))
+    return { law: law.name, milliseconds, status: "failed", error }
+  })
