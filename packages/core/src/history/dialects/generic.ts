@@ -4,6 +4,9 @@
  * Its bodies are `{ role, content }` with text or generic parts, and it is generous beyond that: plain text is a message,
  * so is an object with text in `text` or `content`, and parts it does not know are carried. A reader is given bodies with
  * a role as they were stored, whatever else is in them. What has neither a role nor text cannot be read.
+ *
+ * A body may hold a whole step, what an assistant said and the results of its calls: it is read as the assistant's
+ * message and the tools', for that is how models are given them.
  */
 import type { Json, JsonObject } from "../../storage/json.ts"
 import { summaryText, textOf } from "../dialect.ts"
@@ -28,15 +31,34 @@ const read = (body: Json, role: Role): Readable<Json> | Unreadable => {
   const content = contentOf(body)
   if (content === undefined) return { unreadable: "an object with neither a role nor text" }
   const at = body["at"]
-  const message: GenericMessage = {
-    role: roleOf(content, isRole(body["role"]) ? body["role"] : role),
-    content,
+  const about = {
     ...(isString(body["id"]) ? { id: body["id"] } : {}),
     ...(typeof at === "number" ? { at } : {}),
     ...metadata(name, without(body, "role", "content", "text", "providerMetadata"), body["providerMetadata"]),
   }
-  return body["role"] === message.role ? { messages: [message], native: body } : { messages: [message] }
+  const said = isRole(body["role"]) ? body["role"] : role
+  const messages = runsOf(content, said).map((run): GenericMessage => ({
+    role: roleOf(run, said),
+    content: run,
+    ...about,
+  }))
+  return messages.length === 1 && messages[0]?.role === body["role"] ? { messages, native: body } : { messages }
 }
+
+/** The parts, cut where results of tools begin and end. What a tool says beside its results stays with them. */
+const runsOf = (content: ReadonlyArray<GenericPart>, said: Role): ReadonlyArray<ReadonlyArray<GenericPart>> => {
+  if (said === "tool" || !content.some(isToolsResult)) return [content]
+  const runs: Array<Array<GenericPart>> = []
+  for (const part of content) {
+    const run = runs.at(-1)
+    if (run !== undefined && run.some(isToolsResult) === isToolsResult(part)) run.push(part)
+    else runs.push([part])
+  }
+  return runs
+}
+
+/** Results of a provider's own calls stand in the assistant's message. */
+const isToolsResult = (part: GenericPart): boolean => part.type === "tool-result" && part.providerExecuted !== true
 
 const contentOf = (body: JsonObject): ReadonlyArray<GenericPart> | undefined => {
   const content = body["content"] ?? body["text"]
