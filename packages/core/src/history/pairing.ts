@@ -59,11 +59,22 @@ export interface Paired<Entry extends PairingEntry = PairingEntry> {
   readonly repairs: ReadonlyArray<Repair>
 }
 
+export interface PairingOptions {
+  /**
+   * Default `false`. When true, a result of the provider's own stays where it is in the entry of its call only: formats
+   * that have results inside the message of the call cannot say it elsewhere.
+   */
+  readonly resultsInside?: boolean
+}
+
 /** Pairs calls and results in messages that are given in the order they are replayed in. */
-export const pair = <Entry extends PairingEntry>(items: ReadonlyArray<PairingItem<Entry>>): Paired<Entry> => {
+export const pair = <Entry extends PairingEntry>(
+  items: ReadonlyArray<PairingItem<Entry>>,
+  { resultsInside = false }: PairingOptions = {},
+): Paired<Entry> => {
   const repairs: Array<Repair> = []
-  const slots = items.map(slotOf)
-  const calls = match(slots, repairs)
+  const slots = items.map((item) => slotOf(item))
+  const calls = match(slots, repairs, resultsInside)
   if (calls.length === 0 && repairs.length === 0) return { items, repairs }
   nameApart(calls, repairs)
   return { items: arrange(slots, repairs), repairs }
@@ -71,7 +82,6 @@ export const pair = <Entry extends PairingEntry>(items: ReadonlyArray<PairingIte
 
 /** A message on its way through: what becomes of each of its parts. */
 interface Slot<Entry extends PairingEntry> {
-  readonly index: number
   readonly item: PairingItem<Entry>
   readonly parts: Array<Slotted<Entry>>
   readonly calls: Array<Call<Entry>>
@@ -89,11 +99,18 @@ interface Call<Entry extends PairingEntry> {
   readonly part: ToolCallPart
   /** The id it leaves under. */
   id: string
-  answer?: { readonly slot: Slot<Entry>; readonly part: ToolResultPart }
+  answer?: Answer<Entry>
 }
 
-const slotOf = <Entry extends PairingEntry>(item: PairingItem<Entry>, index: number): Slot<Entry> => {
-  const slot: Slot<Entry> = { index, item, parts: [], calls: [] }
+interface Answer<Entry extends PairingEntry> {
+  readonly slot: Slot<Entry>
+  readonly part: ToolResultPart
+  /** The provider ran the call, and the result stays in the assistant message that it came in. */
+  readonly inline: boolean
+}
+
+const slotOf = <Entry extends PairingEntry>(item: PairingItem<Entry>): Slot<Entry> => {
+  const slot: Slot<Entry> = { item, parts: [], calls: [] }
   slot.parts.push(...item.message.content.map((part) => ({ slot, part })))
   return slot
 }
@@ -105,6 +122,7 @@ const slotOf = <Entry extends PairingEntry>(item: PairingItem<Entry>, index: num
 const match = <Entry extends PairingEntry>(
   slots: ReadonlyArray<Slot<Entry>>,
   repairs: Array<Repair>,
+  resultsInside: boolean,
 ): ReadonlyArray<Call<Entry>> => {
   const calls: Array<Call<Entry>> = []
   const unanswered = new Map<string, Array<Call<Entry>>>()
@@ -125,7 +143,8 @@ const match = <Entry extends PairingEntry>(
         if (call === undefined) {
           repairs.push(dropped(slot.item.entry, part, same !== undefined))
         } else {
-          call.answer = { slot, part }
+          const near = !resultsInside || slot.item.entry === call.slot.item.entry
+          call.answer = { slot, part, inline: near && isProviders(call.part, part, slot.item.message) }
           slotted.call = call
         }
       }
@@ -175,11 +194,10 @@ const nameApart = <Entry extends PairingEntry>(calls: ReadonlyArray<Call<Entry>>
 const waits = <Entry extends PairingEntry>(call: Call<Entry>): boolean =>
   call.answer === undefined && (call.slot.item.entry.pendingCalls?.includes(call.part.id) ?? false)
 
-/** The provider ran it, and its result stands in an assistant message. */
-const inline = <Entry extends PairingEntry>(call: Call<Entry>): boolean =>
-  call.part.providerExecuted === true &&
-  call.answer?.part.providerExecuted === true &&
-  call.answer.slot.item.message.role === "assistant"
+const isProviders = (call: ToolCallPart, result: ToolResultPart, { role }: GenericMessage): boolean =>
+  call.providerExecuted === true && result.providerExecuted === true && role === "assistant"
+
+const inline = <Entry extends PairingEntry>(call: Call<Entry>): boolean => call.answer?.inline === true
 
 const arrange = <Entry extends PairingEntry>(
   slots: ReadonlyArray<Slot<Entry>>,
@@ -229,15 +247,13 @@ const moved = <Entry extends PairingEntry>(
       detail: `The result stands next to its call in entry ${slot.item.entry.id}.`,
     })
   }
-  return [...sources]
-    .toSorted((a, b) => a.index - b.index)
-    .flatMap((source) => {
-      const belongs = (slotted: Slotted<Entry>) => slotted.part.type === "tool-result" && slotted.call?.slot === slot
-      const taken = rewritten(source, (slotted) => belongs(slotted) && !inlineResult(slotted))
-      if (taken === undefined) return []
-      const message = asToolMessage(taken)
-      return [message === source.item.message ? source.item : { ...source.item, message }]
-    })
+  return [...sources].flatMap((source) => {
+    const belongs = (slotted: Slotted<Entry>) => slotted.part.type === "tool-result" && slotted.call?.slot === slot
+    const taken = rewritten(source, (slotted) => belongs(slotted) && !inlineResult(slotted))
+    if (taken === undefined) return []
+    const message = asToolMessage(taken)
+    return [message === source.item.message ? source.item : { ...source.item, message }]
+  })
 }
 
 const asToolMessage = (message: GenericMessage): GenericMessage => {

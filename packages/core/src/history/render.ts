@@ -68,7 +68,8 @@ export const render = <M>(entries: ReadonlyArray<RenderEntry>, reader: Dialect<M
     const piece = "summary" in entry ? summaryPiece(entry, reader) : messagePiece(entry, reader, dialects, repairs)
     return piece === undefined ? [] : [piece]
   })
-  const paired = pair(pieces.flatMap((entry) => entry.messages.map((message) => ({ entry, message }))))
+  const items = pieces.flatMap((entry) => entry.messages.map((message) => ({ entry, message })))
+  const paired = pair(items, { resultsInside: reader.resultsInside === true })
   repairs.push(...paired.repairs)
   return { messages: write(paired.items, reader, repairs), repairs }
 }

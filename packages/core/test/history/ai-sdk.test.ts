@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { aiSdk, aiSdkUi } from "../../src/history/dialects/ai-sdk.ts"
-import type { GenericMessage } from "../../src/history/dialect.ts"
+import type { GenericMessage, GenericPart } from "../../src/history/dialect.ts"
 import type { Json } from "../../src/storage/json.ts"
 
 const png = "iVBORw0KGgo="
@@ -173,12 +173,62 @@ describe("HIS-02 UIMessages", () => {
     expect(aiSdkUi.write(messages).messages).toEqual([body])
   })
 
-  it("what a person said in the middle of an answer is theirs", () => {
+  it("an error of the provider's own stays in the provider's form", () => {
+    const body = part({ state: "output-error", errorText: '{"code":"max_uses"}', providerExecuted: true }) as Json
+    const reading = aiSdk.read(body, "assistant")
+    expect("messages" in reading && aiSdk.write(reading.messages).messages).toMatchObject([
+      { content: [{ type: "tool-call" }, { output: { type: "error-json", value: '{"code":"max_uses"}' } }] },
+    ])
+  })
+
+  it("a file that was uploaded to the provider is named by the provider's reference", () => {
+    const file: Json = { type: "file", mediaType: "a/b", url: "blob:1", providerReference: { openai: "file-1" } }
+    const reading = aiSdk.read({ id: "m1", role: "user", parts: [file] }, "user")
+    expect("messages" in reading && aiSdk.write(reading.messages).messages).toEqual([
+      {
+        role: "user",
+        content: [{ type: "file", mediaType: "a/b", data: { type: "reference", reference: { openai: "file-1" } } }],
+      },
+    ])
+  })
+
+  it("with parts a body is a UIMessage, whatever else it has", () => {
+    const body: Json = { id: "m1", role: "user", content: "", parts: [{ type: "text", text: "hi" }] }
+    expect(aiSdk.read(body, "user")).toMatchObject({ messages: [{ content: [{ text: "hi" }] }] })
+    expect(aiSdk.read(body, "user")).not.toHaveProperty("native")
+  })
+
+  it.each<[string, GenericPart, object]>([
+    ["ok", { type: "tool-result", callId: "c1", output: 1 }, { state: "output-available", output: 1 }],
+    ["an error", { type: "tool-result", callId: "c1", output: { a: 1 }, isError: true }, { errorText: '{"a":1}' }],
+  ])("a result that is %s ends the wait for an approval that nobody gave", (_, result, fields) => {
+    const reading = aiSdkUi.read(part({ state: "approval-requested", approval: asked }) as Json, "assistant")
+    const messages = "messages" in reading ? reading.messages : []
+    const written = aiSdkUi.write([...messages, { role: "tool", content: [result] }])
+    expect(written.messages[0]?.parts).toMatchObject([{ type: "tool-rm", ...fields }])
+    expect(written.messages[0]?.parts[0]).not.toHaveProperty("approval")
+    expect(written.lost).toEqual([])
+  })
+
+  it.each([
+    part({ state: "output-denied", approval: { ...asked, approved: false, reason: "no" } }),
+    part({ state: "output-available", output: 1, approval: { ...asked, approved: true } }),
+    part({ state: "approval-responded", approval: { ...asked, approved: true } }),
+    part({ state: "approval-requested", approval: asked }),
+  ])("an approval is written again as it was: %j", (body) => {
+    const reading = aiSdkUi.read(body as Json, "assistant")
+    expect("messages" in reading && aiSdkUi.write(reading.messages)).toEqual({ messages: [body], lost: [] })
+  })
+
+  it.each<[string, ReadonlyArray<Json>]>([
+    ["in the middle of an answer", [{ type: "text", text: "One." }]],
+    ["before an answer", []],
+  ])("what a person said %s is theirs", (_, before) => {
     const body: Json = {
       id: "m1",
       role: "assistant",
       parts: [
-        { type: "text", text: "One." },
+        ...before,
         { type: "steering-message", id: "s1", parts: [{ type: "text", text: "Stop." }] },
         { type: "text", text: "I stop." },
       ],
@@ -186,7 +236,7 @@ describe("HIS-02 UIMessages", () => {
     const reading = aiSdk.read(body, "assistant")
     const messages = "messages" in reading ? reading.messages : []
     expect(aiSdk.write(messages).messages).toEqual([
-      { role: "assistant", content: [{ type: "text", text: "One." }] },
+      ...before.map((part) => ({ role: "assistant", content: [part] })),
       { role: "user", content: [{ type: "text", text: "Stop." }] },
       { role: "assistant", content: [{ type: "text", text: "I stop." }] },
     ])
@@ -367,6 +417,63 @@ it("HIS-02 what the SDK cannot say is named", () => {
       { message, what: "a part that only the format pi knows" },
     ],
   })
+})
+
+it("HIS-02 what a UIMessage cannot say is named", () => {
+  const message: GenericMessage = {
+    id: "m1",
+    role: "assistant",
+    content: [
+      { type: "tool-call", id: "c1", name: "shot", input: {} },
+      {
+        type: "other",
+        format: "ai-sdk",
+        value: { type: "tool-approval-request", approvalId: "ap1", toolCallId: "c1" },
+      },
+    ],
+  }
+  const results: GenericMessage = {
+    role: "tool",
+    content: [
+      {
+        type: "tool-result",
+        callId: "c1",
+        output: "seen",
+        parts: [
+          { type: "text", text: "seen" },
+          { type: "file", mime: "image/png", data: png },
+        ],
+      },
+      { type: "tool-result", callId: "c9", output: "nobody asked" },
+    ],
+  }
+  expect(aiSdkUi.write([message, results])).toEqual({
+    messages: [
+      {
+        id: "m1",
+        role: "assistant",
+        parts: [{ type: "tool-shot", toolCallId: "c1", input: {}, state: "output-available", output: "seen" }],
+      },
+    ],
+    lost: [
+      { message, what: "a part that only the format ai-sdk knows" },
+      { message: results, what: "the files in the result of call c1" },
+      { message: results, what: "the result of call c9" },
+    ],
+  })
+})
+
+it("HIS-02 a result in the assistant's own message is the provider's only where its call is", () => {
+  const result: Json = { type: "tool-result", toolCallId: "c1", toolName: "t", output: { type: "text", value: "ok" } }
+  const call = { type: "tool-call", toolCallId: "c1", toolName: "t", input: {} }
+  const executed = (content: Json) => {
+    const reading = aiSdk.read({ role: "assistant", content }, "assistant")
+    const parts = "messages" in reading ? reading.messages.flatMap((message) => message.content) : []
+    return parts.map((part) => part.type === "tool-result" && part.providerExecuted === true)
+  }
+  expect(executed([call, result])).toEqual([false, false])
+  expect(executed([{ ...call, providerExecuted: true }, result])).toEqual([false, true])
+  expect(executed([result])).toEqual([true])
 })
 
 it.each<[Json]>([["hello"], [null], [[]], [{ role: "user" }], [{ role: "user", content: 5 }]])(

@@ -52,6 +52,27 @@ describe("HIS-02 what a generic body means", () => {
       true,
     ],
     [
+      "a file that is in two places, and so in none",
+      { role: "user", content: [{ type: "file", mime: "image/png", data: "AA==", url: "https://example.com" }] },
+      {
+        role: "user",
+        content: [
+          {
+            type: "other",
+            format: "generic",
+            value: { type: "file", mime: "image/png", data: "AA==", url: "https://example.com" },
+          },
+        ],
+      },
+      true,
+    ],
+    [
+      "metadata by owner, which is an object or nobody's",
+      { role: "user", content: "hi", providerMetadata: { openai: { id: 1 }, note: "mine" } },
+      { role: "user", content: [text("hi")], providerMetadata: { openai: { id: 1 } } },
+      true,
+    ],
+    [
       "a call, which only an assistant makes",
       { content: [{ type: "tool-call", id: "c1", name: "read", input: null }] },
       { role: "assistant", content: [{ type: "tool-call", id: "c1", name: "read", input: null }] },

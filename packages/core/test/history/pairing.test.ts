@@ -47,6 +47,12 @@ describe("HIS-02 what is stored and what is replayed", () => {
       ["moved c1"],
     ],
     [
+      "late results, in the order of their calls",
+      [assistant(call("c1"), call("c2")), user("u"), tool(result("c2")), tool(result("c1"))],
+      "a c1 c2 · t c1=ok · t c2=ok · u u",
+      ["moved c1", "moved c2"],
+    ],
+    [
       "late results of two rounds in one message",
       [assistant(call("c1")), assistant(call("c2")), tool(result("c1"), result("c2"))],
       "a c1 · t c1=ok · a c2 · t c2=ok",
@@ -130,6 +136,14 @@ describe("HIS-02 what is stored and what is replayed", () => {
     const output = missingResult(ending)
     expect(output).toContain(word)
     expect(items[1]?.message).toEqual(tool({ ...result("c1", output), isError: true }))
+  })
+
+  it("a provider's result in a later answer is moved where results have to be inside the message of the call", () => {
+    const stored = entries([assistant(call("c1", provider)), assistant(result("c1", "found", provider))])
+    expect(short(messagesOf(pair(stored).items))).toBe("a c1* · a c1=found")
+    expect(short(messagesOf(pair(stored, { resultsInside: true }).items))).toBe("a c1 · t c1=found")
+    const together = entries([assistant(call("c1", provider), result("c1", "found", provider))])
+    expect(pair(together, { resultsInside: true })).toEqual({ items: together, repairs: [] })
   })
 
   it("a call that waits for an answer stays open, and a real answer closes it", () => {

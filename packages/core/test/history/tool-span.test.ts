@@ -72,6 +72,7 @@ it("HIS-03 with one id in every round the latest call is the one that is answere
     { calls: [], results: ["c"] },
   ]
   expect(openCalls([...round, ...round])).toEqual([])
+  expect(openCalls([{ calls: ["c", "d", "c"], results: ["c"] }])).toEqual(["c", "d"])
   expect(openCalls([...round, { calls: ["c"], results: [] }])).toEqual(["c"])
   expect(
     openCalls([
@@ -79,4 +80,13 @@ it("HIS-03 with one id in every round the latest call is the one that is answere
       { calls: ["c"], results: [] },
     ]),
   ).toEqual(["c"])
+})
+
+it("HIS-03 a result of no known call closes nothing", () => {
+  expect(
+    openCalls([
+      { calls: ["c1"], results: [] },
+      { calls: [], results: ["c9"] },
+    ]),
+  ).toEqual(["c1"])
 })
