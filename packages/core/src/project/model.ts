@@ -7,6 +7,9 @@ import { table, text } from "../storage/table.ts"
 /** The project of sessions without a workspace. */
 export const defaultProjectId = "default"
 
+/** What can be the id of a project: a key. */
+export const ProjectId = z.string().check(z.regex(/^[\x20-\x7e]{1,200}$/))
+
 export const ProjectRow = z.object({
   /** `default`, or `workspace:` and the normalised path, as a key (PRJ-03). */
   id: z.string(),

@@ -15,6 +15,7 @@ export const SessionStatus = z.enum(["idle", "running", "needs_input", "done", "
 export type SessionStatus = z.output<typeof SessionStatus>
 
 export const TitleOrigin = z.enum(["none", "automatic", "manual"])
+export type TitleOrigin = z.output<typeof TitleOrigin>
 
 export const RunLocation = z.object({
   kind: z.enum(["current", "new-worktree", "worktree"]),
@@ -85,9 +86,11 @@ export const SessionRow = z.object({
   model: z.optional(Model),
   purpose: z.optional(z.string()),
   preview: z.string(),
-  metadata: z.unknown(),
+  metadata: z.optional(z.unknown()),
   origin: z.string(),
   readiness: z.enum(["metadata", "display", "ready", "failed"]),
+  /** Digest of the input that created it: the same input under the same id is the same session. */
+  inputDigest: z.optional(z.string()),
   createdAt: z.number(),
   updatedAt: z.number(),
   activityAt: z.number(),
@@ -117,6 +120,8 @@ export const SessionRow = z.object({
   ownerKey: z.optional(z.string()),
   /** Of sessions of type `root`: agent and owner, for there is one of each. */
   rootKey: z.optional(z.string()),
+  /** The workspace as it was spelled, where links were resolved: it is found by that too, when the link is gone. */
+  spelledKey: z.optional(z.string()),
 })
 export type SessionRow = z.output<typeof SessionRow>
 
@@ -126,6 +131,7 @@ export const SessionTable = table("session", {
   indexes: {
     byShelf: index(text("shelf"), descInt("activityAt")),
     byWorkspace: index(text("shelf"), text("workspaceKey"), descInt("activityAt")),
+    bySpelling: index(text("shelf"), text("spelledKey"), descInt("activityAt")),
     byProject: index(text("shelf"), text("projectId"), descInt("activityAt")),
     byOwner: index(text("shelf"), text("ownerKey"), descInt("activityAt")),
     byParent: index(text("parentId"), descInt("createdAt")),

@@ -1,18 +1,29 @@
 /**
- * Previews: what a list says of a conversation, cut from what the user said last.
+ * Text in one short line, for lists.
+ *
+ * Guarantee: the result is well-formed, has no line break, no control character and no white space at its ends, and no
+ * more UTF-16 units than asked for. Only as much of the text is looked at as is needed.
  */
 
-/** How long a preview may be, in UTF-16 units: SES-10. */
+/** How long the preview of a session is, at most. */
 export const previewLength = 80
 
-/** Text on one line, white space folded, at most `length` units, never ending in half of a surrogate pair. */
-export const previewOf = (text: string, length: number = previewLength): string => {
-  // Folding only a beginning that is surely long enough: a prompt may be megabytes.
-  const folded = text
-    .slice(0, length * 20)
-    .replace(/\s+/gu, " ")
-    .trim()
-  const cut = folded.slice(0, length)
-  const wellFormed = cut.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "")
-  return wellFormed.trimEnd()
+const blank = /[\s\p{Cc}]/u
+const halfPair = /\p{Cs}/u
+
+export const previewOf = (text: string, length = previewLength): string => {
+  let line = ""
+  let gap = ""
+  // A string gives its characters by code point, so that a pair of surrogates stays together.
+  for (const character of text) {
+    if (halfPair.test(character)) continue
+    if (blank.test(character)) {
+      gap = line === "" ? "" : " "
+      continue
+    }
+    if (line.length + gap.length + character.length > length) break
+    line += gap + character
+    gap = ""
+  }
+  return line
 }
