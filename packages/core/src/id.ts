@@ -4,6 +4,7 @@
  * Guarantee: every id is 1 to 128 of `A–Z a–z 0–9 _ -`, case-sensitive, on every adapter. Nothing in skein sorts or
  * compares ids, so that it does not matter whose clock or which machine made them.
  */
+import { bytesToHex } from "@noble/hashes/utils.js"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { InvalidInput } from "./storage/error.ts"
@@ -29,5 +30,5 @@ const randomHex = (): string => {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   bytes[6] = (bytes[6]! & 0x0f) | 0x40
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+  return bytesToHex(bytes)
 }

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
+import { conforms } from "./conforms.ts"
 import { InvalidInput } from "./storage/error.ts"
 import { problemIn } from "./storage/json.ts"
 
@@ -14,6 +15,7 @@ export const checkInput = <Schema extends z.ZodMiniType>(
   value: unknown,
   name: string,
 ): Effect.Effect<z.output<Schema>, InvalidInput> => {
+  if (conforms(schema, value)) return Effect.succeed(value as z.output<Schema>)
   const checked = z.safeParse(schema, value)
   if (checked.success) return Effect.succeed(checked.data)
   const issue = checked.error.issues[0]!
@@ -24,9 +26,29 @@ export const checkInput = <Schema extends z.ZodMiniType>(
     new InvalidInput({
       field: [name, ...path].map(String).join("."),
       value: given,
-      problem: unknownKey === undefined ? `is not valid: ${issue.message}` : "is not a known field",
+      problem: problemOf(issue),
     }),
   )
+}
+
+/** What is wrong, in words that end a sentence. */
+const problemOf = (issue: z.core.$ZodIssue): string => {
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return "is not a known field"
+    case "invalid_type":
+      return `must be ${issue.expected}`
+    case "invalid_value":
+      return `must be one of ${issue.values.map(String).join(", ")}`
+    case "too_small":
+      return `must be at least ${issue.minimum}`
+    case "too_big":
+      return `must be at most ${issue.maximum}`
+    case "custom":
+      return issue.message
+    default:
+      return `is not valid: ${issue.message}`
+  }
 }
 
 /** Checks that a value is JSON, and says where it is not. */

@@ -27,6 +27,7 @@ import type { BranchInUse, BranchNotFound, Destination, Moved } from "./program.
 
 export { BranchInUse, BranchNotFound } from "./program.ts"
 export type { Destination, Moved } from "./program.ts"
+export { keptMoves } from "./model.ts"
 
 /** A move of the head, as the journal has it. Ids are absent where the place no longer exists; `null` is the root. */
 export interface HeadMove {

@@ -6,10 +6,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
-import { checkId, Ids } from "../id.ts"
+import { checkId } from "../id.ts"
+import type { Ids } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
 import { previewOf } from "../session/preview.ts"
-import { Settings } from "../settings.ts"
 import type { SkeinSettings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { Json } from "../storage/json.ts"
@@ -44,14 +44,24 @@ export type MessageInput = z.output<typeof MessageInput>
 const jsonFields = ["body", "display", "model", "metadata", "sourceContext"] as const
 const bodyFields = ["body", "display", "model"] as const
 
+/** What entries are made with: the dialects, and the source of ids. */
+export interface Makers {
+  readonly settings: SkeinSettings
+  readonly ids: typeof Ids.Service
+}
+
 /** Checks a message and makes it an entry. `name` is what errors call it. */
-export const toEntry = Effect.fnUntraced(function* (input: MessageInput, now: number, name: string) {
+export const toEntry = Effect.fnUntraced(function* (
+  { ids, settings }: Makers,
+  input: MessageInput,
+  now: number,
+  name: string,
+) {
   const message = yield* checkInput(MessageInput, input, name)
   for (const field of jsonFields) {
     if (message[field] !== undefined) yield* checkJson(message[field], `${name}.${field}`)
   }
   yield* checkBodies(message, name)
-  const settings = yield* Settings
   const dialectName = message.format?.dialect ?? settings.dialect.name
   const dialect = settings.dialects.get(dialectName)
   const body = (message.body ?? message.model ?? message.display) as Json
@@ -65,7 +75,7 @@ export const toEntry = Effect.fnUntraced(function* (input: MessageInput, now: nu
   }
   const id =
     message.id === undefined
-      ? (dialect?.id?.(body) ?? (yield* (yield* Ids).mint("msg_")))
+      ? (dialect?.id?.(body) ?? (yield* ids.mint("msg_")))
       : yield* checkId(`${name}.id`, message.id)
   const { createdAt = now, format, ...rest } = message
   const entry: NewEntry = {

@@ -61,11 +61,8 @@ export const toAnchor = (sessionId: string, given: string): Effect.Effect<Anchor
   if (isId(given)) return Effect.succeed({ _tag: "Message", id: given })
   const [, branch, pos, shown, of] = /^p\.(\d+)\.(\d+)\.(\d+)\.([\w-]+)$/.exec(given) ?? []
   if (of === undefined)
-    return Effect.fail(
-      new InvalidCursor({ field: "query", value: given, problem: "is neither a message id nor a cursor" }),
-    )
-  if (of !== sessionId)
-    return Effect.fail(new InvalidCursor({ field: "query", value: given, problem: "belongs to another session" }))
+    return Effect.fail(new InvalidCursor({ cursor: given, problem: "is neither a message id nor a cursor" }))
+  if (of !== sessionId) return Effect.fail(new InvalidCursor({ cursor: given, problem: "belongs to another session" }))
   const ref = { branch: Number(branch), pos: Number(pos) }
   return Effect.succeed({ _tag: "Place", ref, shown: Number(shown), cursor: given })
 }

@@ -301,7 +301,7 @@ const idBefore = (session: SessionRow, entry: EntryRef) =>
 
 const contentFields = ["kind", "role", "body", "display", "model", "metadata", "source", "sourceContext"] as const
 
-const isSameContent = (stored: EntryRow, entry: NewEntry): boolean =>
+export const isSameContent = (stored: EntryRow, entry: NewEntry): boolean =>
   contentFields.every((field) => isSameJson(stored[field], entry[field]))
 
 /** Deep equality of JSON values; the order of an object's keys does not matter. */
@@ -360,9 +360,7 @@ const ordinalOf = (session: SessionRow, head: EntryRef, facts: Facts, anchor: An
         unreadable: "keep",
       })
       if (entry === undefined || !isOnPath(path, ref)) {
-        return yield* tx.fail(
-          new InvalidCursor({ field: "query", value: cursor, problem: "is of a place that left the path" }),
-        )
+        return yield* tx.fail(new InvalidCursor({ cursor, problem: "is of a place that left the path" }))
       }
       return isUnreadable(entry) ? shown : entry.facts.displays
     }

@@ -17,6 +17,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as z from "zod/mini"
 import type { InvalidCursor } from "../cursor.ts"
+import { Ids } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
@@ -195,7 +196,7 @@ export class Messages extends Context.Service<
     Effect.gen(function* () {
       const storage = yield* Storage
       const settings = yield* Settings
-      const context = yield* Effect.context<never>()
+      const makers = { settings, ids: yield* Ids }
 
       /** Stores entries once: what was refused for its ids is answered with what is stored, if it is the same. */
       const submit = (
@@ -225,9 +226,10 @@ export class Messages extends Context.Service<
         yield* checkInput(AppendOptionsInput, options, "options")
         const now = yield* Clock.currentTimeMillis
         const entries: Array<NewEntry> = []
-        for (const [i, message] of messages.entries()) entries.push(yield* toEntry(message, now, `messages[${i}]`))
+        for (const [i, message] of messages.entries())
+          entries.push(yield* toEntry(makers, message, now, `messages[${i}]`))
         return (yield* submit(sessionId, entries, options, now)).rows.map(toMessage)
-      }, Effect.provide(context))
+      })
 
       const append = Effect.fnUntraced(function* (
         sessionId: string,
@@ -236,9 +238,9 @@ export class Messages extends Context.Service<
       ) {
         yield* checkInput(AppendOptionsInput, options, "options")
         const now = yield* Clock.currentTimeMillis
-        const entry = yield* toEntry(message, now, "message")
+        const entry = yield* toEntry(makers, message, now, "message")
         return toMessage((yield* submit(sessionId, [entry], options, now)).rows[0]!)
-      }, Effect.provide(context))
+      })
 
       const readPage = Effect.fnUntraced(function* (
         sessionId: string,
@@ -268,10 +270,10 @@ export class Messages extends Context.Service<
           yield* checkInput(MessageKey, messageKey, "messageKey")
           const now = yield* Clock.currentTimeMillis
           const id = userMessageId(sessionId, messageKey)
-          const entry = yield* toEntry({ role: "user", ...message, id }, now, "message")
+          const entry = yield* toEntry(makers, { role: "user", ...message, id }, now, "message")
           const { onPath, rows } = yield* submit(sessionId, [entry], options, now)
           return { message: toMessage(rows[0]!), onPath }
-        }, Effect.provide(context)),
+        }),
         page: Effect.fnUntraced(function* (sessionId, given = {}) {
           const query = yield* checkInput(PageQueryInput, given, "query")
           const anchor = query.before ?? query.after ?? query.around

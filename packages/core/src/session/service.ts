@@ -256,7 +256,6 @@ export class Sessions extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
       const ids = yield* Ids
-      const context = yield* Effect.context<never>()
 
       /** The owner that a call is about: the store's, where it has one. */
       const ownerOf = (field: string, given: string | undefined): Effect.Effect<string | undefined, InvalidInput> =>
@@ -274,7 +273,7 @@ export class Sessions extends Context.Service<
         dir === undefined ? Effect.undefined : locate(settings.paths, dir)
 
       const firstEntry = (first: unknown, now: number) =>
-        Effect.provide(toEntry(first as MessageInput, now, "input.first"), context)
+        toEntry({ settings, ids }, first as MessageInput, now, "input.first")
 
       const mintId = Effect.flatMap(ids.mint(settings.idPrefix), (id) => checkId("id", id))
 

@@ -5,6 +5,7 @@
  * fields included. What cannot be read becomes an `Unreadable`, never an exception, and never hides its neighbours.
  */
 import * as z from "zod/mini"
+import { conforms } from "../conforms.ts"
 import type { StoredRow } from "./backend.ts"
 import { defineOwn } from "./schema.ts"
 import type { AnyTable } from "./table.ts"
@@ -26,10 +27,12 @@ export const decode = (table: AnyTable, stored: StoredRow, freeze: boolean): Row
   const fields = row as Record<string, unknown>
   for (let i = 0; i < table.key.length; i++) defineField(fields, table.key[i]!.name, key[i])
   if (table.bytes !== undefined && bytes !== undefined) defineField(fields, table.bytes, bytes)
-  const checked = z.safeParse(table.row, fields)
-  if (!checked.success) {
-    const issue = checked.error.issues[0]
-    return new Unreadable(table.name, key, `${issue?.path.join(".") ?? "it"}: ${issue?.message ?? "is not valid"}`)
+  if (!conforms(table.row, fields)) {
+    const checked = z.safeParse(table.row, fields)
+    if (!checked.success) {
+      const issue = checked.error.issues[0]
+      return new Unreadable(table.name, key, `${issue?.path.join(".") ?? "it"}: ${issue?.message ?? "is not valid"}`)
+    }
   }
   return freeze ? deepFreeze(fields) : fields
 }

@@ -61,9 +61,9 @@ export class Overlay implements View {
   readonly #tables = new Map<AnyTable, Map<string, Cell>>()
   readonly #changed = new Map<AnyTable, Array<Cell>>()
   readonly #removals: Array<LocalRemoval> = []
-  /** Rows by unique value, of the rows that this group wrote. */
+  /** By unique value, the rows that this group wrote and that stand. */
   readonly #unique = new Map<string, Cell>()
-  /** Tables with an insert that the engine has not yet admitted. */
+  /** Tables with an insert that the engine has not yet admitted, and may refuse. */
   readonly #unverified = new Set<AnyTable>()
   readonly #freeze: boolean
   /** Characters of JSON and bytes to be written. */
@@ -129,18 +129,17 @@ export class Overlay implements View {
   /** The cell that answers a point read without the engine, if there is one. */
   #knownPoint(read: Exclude<EngineRead, RangeRead>): Cell | undefined {
     const { table } = read
-    if (read._tag === "Find") {
-      const cell = this.#unique.get(uniqueId(table, read.index.name, read.values))
-      return cell?.row === undefined ? undefined : cell
-    }
+    if (read._tag === "Find") return this.#unique.get(uniqueId(table, read.index.name, read.values))
     const cell = this.#cells(table).get(keyId(read.key))
     if (cell !== undefined) return cell
     return this.#isRemoved(table, read.key) ? this.#absent(table, read.key) : undefined
   }
 
   #learnPoint(read: EngineRead, stored: StoredRow | undefined): Cell | undefined {
-    if (stored !== undefined) return this.#learn(read.table, stored)
-    return read._tag === "Get" ? this.#absent(read.table, read.key) : undefined
+    if (stored === undefined) return read._tag === "Get" ? this.#absent(read.table, read.key) : undefined
+    const cell = this.#learn(read.table, stored)
+    // A row that this group wrote would have been known by its value: what the engine found is what it was before.
+    return read._tag === "Find" && cell.change !== undefined ? undefined : cell
   }
 
   /** Remembers that there is no such row. */
@@ -265,18 +264,15 @@ export class Overlay implements View {
       const { id, key, kind, table } = write
       const cell = this.#tables.get(table)?.get(id)
       if (kind === "insert") {
-        const removedHere = run.removals.some((removal) => removal.table === table && within(removal, key))
-        if (cell?.row !== undefined && !removedHere) throw new Constraint({ table: table.name })
+        if (cell?.row !== undefined && !removes(run, cell)) throw new Constraint({ table: table.name })
         for (const index of table.indexes) {
           if (!index.unique) continue
           const place = placeIn(index, key, columns)
           if (place === undefined) continue
           const holder = this.#unique.get(uniqueId(table, index.name, place))
-          const freed =
-            holder !== undefined &&
-            run.writes.some((one) => one.kind === "remove" && one.table === table && one.id === holder.id)
-          if (holder?.row !== undefined && holder.id !== id && !freed)
+          if (holder !== undefined && !removes(run, holder)) {
             throw new Constraint({ table: table.name, index: index.name })
+          }
         }
       } else if (kind === "update" && cell !== undefined) {
         this.#refuseUniqueChange(cell, columns)
@@ -318,7 +314,7 @@ export class Overlay implements View {
     if (kind === "insert") {
       // After a removal in this group the engine may still have the row when it is written again.
       const change = cell.change === "Remove" ? "Put" : "Insert"
-      if (change === "Insert") this.#unverified.add(table)
+      if (change === "Insert" || table.indexes.some((index) => index.unique)) this.#unverified.add(table)
       this.#change(cell, change, encoded)
     } else if (kind === "put") {
       this.#change(cell, cell.change === "Insert" ? "Insert" : "Put", encoded)
@@ -339,12 +335,24 @@ export class Overlay implements View {
       if (changed === undefined) this.#changed.set(cell.table, [cell])
       else changed.push(cell)
     }
+    if (change === "Remove") this.#forgetUnique(cell)
     cell.change = change
     cell.row = encoded?.write.row
     cell.json = encoded?.json ?? ""
     cell.bytes = encoded?.bytes
     cell.columns = encoded?.columns ?? []
     this.size += cell.json.length + (cell.bytes?.length ?? 0)
+  }
+
+  /** The unique values of a row that goes are free. */
+  #forgetUnique(cell: Cell): void {
+    const { columns, key, table } = cell
+    for (const index of table.indexes) {
+      const place = index.unique ? placeIn(index, key, columns) : undefined
+      if (place === undefined) continue
+      const id = uniqueId(table, index.name, place)
+      if (this.#unique.get(id) === cell) this.#unique.delete(id)
+    }
   }
 
   /** All that the group writes, each row once. */
@@ -379,5 +387,10 @@ const newCell = (table: AnyTable, key: Key, row: Row | Unreadable | undefined): 
   storedColumns: undefined,
   reader: undefined,
 })
+
+/** Whether a program takes this row away itself. */
+const removes = (run: Run, { id, key, table }: Cell): boolean =>
+  run.removals.some((removal) => removal.table === table && within(removal, key)) ||
+  run.writes.some((write) => write.kind === "remove" && write.table === table && write.id === id)
 
 const uniqueId = (table: AnyTable, index: string, place: Key) => `${table.name}\0${index}\0${keyId(place)}`

@@ -1,0 +1,25 @@
+/**
+ * Skein: the session layer for AI agents.
+ *
+ * `Skein.open` gives the interface of promises; the services under the same names are for those who write Effect. Both
+ * stand on an adapter: `@skein/adapter-memory`, `@skein/adapter-sqlite`, `@skein/adapter-indexeddb`.
+ */
+export { Skein } from "./skein.ts"
+export type { CallOptions, Envelope, NewMessage, OpenOptions } from "./skein.ts"
+export { layer } from "./services.ts"
+export type { LayerOptions, Services } from "./services.ts"
+export { defaultSettings, Settings } from "./settings.ts"
+export type { PathPolicy, SkeinSettings } from "./settings.ts"
+export { Ids } from "./id.ts"
+export { coreSchema, coreTables } from "./schema.ts"
+
+export { Heads } from "./head/service.ts"
+export { History } from "./history/service.ts"
+export { Messages } from "./message/service.ts"
+export { Projects } from "./project/service.ts"
+export { Sessions } from "./session/service.ts"
+
+export { HeadMoveTable } from "./head/model.ts"
+export { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
+export { ProjectTable } from "./project/model.ts"
+export { SessionTable } from "./session/model.ts"
