@@ -7,12 +7,16 @@ export class Difference extends Error {
   override readonly name = "Difference"
 }
 
-/** Throws unless `actual` and `expected` are alike: arrays in order, objects by own keys, bytes by content. */
-export const equal = (actual: unknown, expected: unknown, what = "the answer"): void => {
+/**
+ * Throws unless `actual` and `expected` are alike: arrays in order, objects by own keys, bytes by content. `what` says
+ * what was compared; as a function it is asked only when it is needed.
+ */
+export const equal = (actual: unknown, expected: unknown, what: string | (() => string) = "the answer"): void => {
   const found = difference(actual, expected, "")
   if (found === undefined) return
   const at = found.path === "" ? "" : ` at ${found.path}`
-  throw new Difference(`${what}${at} is ${show(found.actual)} and should be ${show(found.expected)}`)
+  const name = typeof what === "string" ? what : what()
+  throw new Difference(`${name}${at} is ${show(found.actual)} and should be ${show(found.expected)}`)
 }
 
 /** Throws unless the condition holds. */

@@ -100,7 +100,7 @@ const holdsFor =
               return yield* tx.all(some.map((bounds) => tx.range(Cell, order, bounds)))
             }),
           )
-          some.forEach((bounds, at) => equal(answers[at], expected(order, bounds), `${order} ${show(bounds)}`))
+          some.forEach((bounds, at) => equal(answers[at], expected(order, bounds), () => `${order} ${show(bounds)}`))
         }
       }),
     )

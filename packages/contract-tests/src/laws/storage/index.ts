@@ -7,6 +7,7 @@ import { changeLaws } from "./changes.ts"
 import { concurrencyLaws } from "./concurrency.ts"
 import { contentionLaws } from "./contention.ts"
 import { groupLaws } from "./groups.ts"
+import { randomHistoryLaws } from "./histories/index.ts"
 import { interruptionLaws } from "./interruption.ts"
 import { lifeLaws } from "./life.ts"
 import { orderingLaws } from "./ordering.ts"
@@ -30,4 +31,5 @@ export const storageLaws: ReadonlyArray<Law> = [
   ...lifeLaws,
   ...versionLaws,
   ...contentionLaws,
+  ...randomHistoryLaws,
 ]
