@@ -12,15 +12,24 @@ const publicEntries = {
   "@skein/adapter-indexeddb": ["@skein/adapter-indexeddb"],
   "@skein/adapter-memory": ["@skein/adapter-memory"],
   "@skein/adapter-sqlite": ["@skein/adapter-sqlite"],
-  "@skein/contract-tests": ["@skein/contract-tests"],
-  "@skein/core": ["@skein/core", "@skein/core/storage"],
+  "@skein/contract-tests": ["@skein/contract-tests", "@skein/contract-tests/suite"],
+  "@skein/core": [
+    "@skein/core",
+    "@skein/core/head",
+    "@skein/core/history",
+    "@skein/core/import",
+    "@skein/core/message",
+    "@skein/core/project",
+    "@skein/core/session",
+    "@skein/core/storage",
+  ],
   "@skein/plugin-legacy-import": ["@skein/plugin-legacy-import", "@skein/plugin-legacy-import/opencode"],
 }
 
-/** `contract-tests` registers tests, so only a test runner can load it. */
+/** The suite registers tests with vitest, so only vitest can load it. */
 const loadable = Object.values(publicEntries)
   .flat()
-  .filter((entry) => entry !== "@skein/contract-tests")
+  .filter((entry) => entry !== "@skein/contract-tests/suite")
 
 let consumer: Consumer
 beforeAll(() => {
