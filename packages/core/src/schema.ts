@@ -2,6 +2,7 @@
  * The tables of skein, and the version of their layout.
  */
 import { HeadMoveTable } from "./head/model.ts"
+import { ImportTable } from "./import/model.ts"
 import { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
 import { ProjectTable } from "./project/model.ts"
 import { SessionTable } from "./session/model.ts"
@@ -16,6 +17,7 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   BranchTable,
   EntryTable,
   HeadMoveTable,
+  ImportTable,
 ]
 
 /** The schema of a store: skein's tables, and the host's own declared beside them. */

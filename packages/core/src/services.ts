@@ -48,6 +48,7 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
   const { tables, ...storageOptions } = options
   return Layer.mergeAll(Sessions.layer, Projects.layer, Messages.layer, Heads.layer, History.layer).pipe(
     Layer.provideMerge(Storage.layer(coreSchema(tables), storageOptions)),
-    Layer.provide(Layer.succeed(Settings, settingsOf(options))),
+    // Given on, for what is built on top: it has to see the same settings.
+    Layer.provideMerge(Layer.succeed(Settings, settingsOf(options))),
   )
 }

@@ -20,7 +20,7 @@ import type { AppendOptions, Branch, Message, MessageInput, MessagePage, PageQue
 import { Projects } from "./project/service.ts"
 import type { Project, ProjectList, Relocated } from "./project/service.ts"
 import { layer } from "./services.ts"
-import type { LayerOptions } from "./services.ts"
+import type { LayerOptions, Services } from "./services.ts"
 import { Sessions } from "./session/service.ts"
 import type {
   LatestQuery,
@@ -193,6 +193,8 @@ export interface Skein<M = Json> {
   transact<A, E>(program: Tx<A, E>, options?: TransactOptions & CallOptions): Promise<A>
   /** Runs a program that only reads, on one snapshot. */
   read<A, E>(program: Tx<A, E>, options?: CallOptions): Promise<A>
+  /** Runs an Effect on the services of this store: plug-ins are such, and what has no method here. */
+  run<A, E>(effect: Effect.Effect<A, E, Services>, options?: CallOptions): Promise<A>
   /** Lets what is in flight end and closes the store. Closing twice is safe. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -230,13 +232,14 @@ const open = async <M = Json>(
       projects: Projects,
       sessions: Sessions,
       storage: Storage,
+      services: Effect.context<Services>(),
     }),
   )
   if (Exit.isFailure(context)) {
     await runtime.dispose()
     throw Cause.squash(context.cause)
   }
-  const { heads, history, messages, projects, sessions, storage } = context.value
+  const { heads, history, messages, projects, services, sessions, storage } = context.value
   const { dialect = defaultSettings.dialect } = options
   const toInput = (message: NewMessage<M>): MessageInput => {
     if (typeof message === "string") return { role: "user", body: dialect.prompt(message) }
@@ -331,6 +334,7 @@ const open = async <M = Json>(
     transact: (program, call = {}) =>
       withSignal(call, (options, signal) => run(storage.transact(program, options), signal)),
     read: (program, call) => run(storage.read(program), call?.signal),
+    run: (effect, call) => run(Effect.provideContext(effect, services), call?.signal),
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -1,0 +1,48 @@
+/**
+ * The ledger of imports: what is known of each session of another program.
+ *
+ * A session is imported once, whoever finds it again: its row here is found by the program and the id it had there. What
+ * an import left behind is kept beside it, so that the next one sees what people have changed since.
+ */
+import * as z from "zod/mini"
+import { SessionStatus } from "../session/model.ts"
+import { table, text } from "../storage/table.ts"
+
+export const ImportStatus = z.enum(["discovered", "metadata", "display", "ready", "failed", "deleted"])
+export type ImportStatus = z.output<typeof ImportStatus>
+
+/** What of a session an import wrote that people may change. */
+export const Left = z.object({
+  /** The message at the head, `null` for the root. */
+  head: z.nullable(z.string()),
+  title: z.optional(z.string()),
+  archived: z.boolean(),
+  status: SessionStatus,
+})
+export type Left = z.output<typeof Left>
+
+export const ImportRow = z.object({
+  /** The program that the session comes from, as a key. */
+  source: z.string(),
+  /** The id it had there, as a key. */
+  session: z.string(),
+  /** Its id here. */
+  localId: z.string(),
+  status: ImportStatus,
+  /** Differs when anything of the session differs at the source. Absent: no import has ended well. */
+  fingerprint: z.optional(z.string()),
+  /** Version of the code that understood the source. */
+  converter: z.number(),
+  /** How many messages the source had, and how many of those are here. */
+  messages: z.number(),
+  stored: z.number(),
+  /** The last message in the order of the source, by its id there. */
+  last: z.optional(z.string()),
+  left: z.optional(Left),
+  /** Why the last attempt failed. */
+  error: z.optional(z.string()),
+  importedAt: z.number(),
+})
+export type ImportRow = z.output<typeof ImportRow>
+
+export const ImportTable = table("import_record", { row: ImportRow, key: [text("source"), text("session")] })

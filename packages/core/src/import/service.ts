@@ -1,0 +1,354 @@
+/**
+ * Imports: other programs' sessions, brought in once.
+ *
+ * Guarantee: a session is seen whole or not at all, and again with all that is new. However often and by however many it
+ * is brought, each of its messages is here once. What people changed here, or deleted, stays so. A message that cannot be
+ * taken is named, and the others are taken.
+ *
+ * Not promised: that a message which changed in the middle of a conversation that was imported before changes here too.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { isId } from "../id.ts"
+import { checkInput, checkJson } from "../input.ts"
+import { textOf } from "../message/body.ts"
+import { isPrompt } from "../message/placement.ts"
+import type { NewEntry } from "../message/placement.ts"
+import { newProject } from "../project/program.ts"
+import { locate, workspaceFields } from "../project/workspace.ts"
+import { freshSession } from "../session/fresh.ts"
+import { previewOf } from "../session/preview.ts"
+import type { IdConflict } from "../session/program.ts"
+import { Settings } from "../settings.ts"
+import type { InvalidInput, StorageError } from "../storage/error.ts"
+import { key } from "../storage/key.ts"
+import { annotate, span } from "../storage/span.ts"
+import { Storage } from "../storage/storage.ts"
+import { copyOf, digest } from "../value.ts"
+import { ImportedMessageInput, ImportedSessionInput, SourceName } from "./input.ts"
+import type { CheckedSession, ImportedMessage, ImportedSession } from "./input.ts"
+import type { ImportRow, ImportStatus } from "./model.ts"
+import * as program from "./program.ts"
+import { ImportFailed } from "./program.ts"
+import type { Arrival, Arriving, Part, Published, Staged } from "./program.ts"
+
+export { ImportFailed } from "./program.ts"
+export type { ImportedMessage, ImportedSession } from "./input.ts"
+export type { ImportStatus } from "./model.ts"
+
+/** What is known of an imported session. */
+export interface ImportRecord {
+  /** Its id here. */
+  readonly sessionId: string
+  readonly status: ImportStatus
+  /** As the source gave it when it was last imported. Absent: that never ended well. */
+  readonly fingerprint?: string
+  /** Version of the code that understood the source. */
+  readonly converter: number
+  /** How many messages the source had, and how many of them were here then. */
+  readonly messages: number
+  readonly stored: number
+  /** Why the last attempt failed. */
+  readonly error?: string
+  /** When it was last tried, in milliseconds since 1970. */
+  readonly importedAt: number
+}
+
+/** What became of a session. */
+export interface Brought {
+  /** Its id here: the one it had, where that can be one. */
+  readonly sessionId: string
+  readonly outcome: Published["outcome"]
+  /** How many messages came from the source, how many of them are here, and how many of those are new. */
+  readonly read: number
+  readonly stored: number
+  readonly added: number
+  /** How many were here once and have been deleted: they stay so. */
+  readonly deleted: number
+  /** Messages that are not here, or not as the source has them, by their ids there. */
+  readonly remarks: ReadonlyArray<Remark>
+  /** What differs at the source, and stays because it was changed here. */
+  readonly kept: Published["kept"]
+}
+
+export interface Remark {
+  readonly message: string
+  /**
+   * `refused`: it cannot be stored. `changed`: it differs at the source by now and stays as it was imported. `note`: a
+   * compaction without its tail, which hides nothing. `head`: the session stood at it, and it is not here.
+   */
+  readonly kind: "refused" | "changed" | "note" | "head"
+  readonly reason: string
+}
+
+/** Where sessions come from: with the id that a session has there, what it is found again by. */
+export interface Origin {
+  /** The program, such as `opencode`: whatever keeps its sessions, a session has one id in all of them. */
+  readonly source: string
+  /** Version of the code that understood the source, raised when it understands more. */
+  readonly converter: number
+}
+
+export class Imports extends Context.Service<
+  Imports,
+  {
+    /** What is known of a session of a source; `undefined` when no import has met it. */
+    readonly record: (
+      source: string,
+      sessionId: string,
+    ) => Effect.Effect<ImportRecord | undefined, InvalidInput | StorageError>
+    /**
+     * Brings a session in, or what is new of one that is here.
+     *
+     * Messages are committed as they come, 200 at most in a commit, where nobody sees them; the last commit shows them
+     * with the session. `messages` may be run twice, and has to give the same.
+     *
+     * @throws InvalidInput  a field of the session is not what it should be
+     * @throws IdConflict    the id is taken by a session that does not come from there
+     */
+    readonly bring: <E, R>(
+      origin: Origin,
+      session: ImportedSession,
+      messages: Stream.Stream<ImportedMessage, E, R>,
+    ) => Effect.Effect<Brought, E | InvalidInput | IdConflict | ImportFailed | StorageError, R>
+    /** Notes that a session could not be brought, for whoever asks later. The next attempt is made all the same. */
+    readonly fail: (
+      origin: Origin,
+      sessionId: string,
+      reason: string,
+    ) => Effect.Effect<void, InvalidInput | StorageError>
+  }
+>()("@skein/core/import/Imports") {
+  static readonly layer = Layer.effect(
+    Imports,
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const settings = yield* Settings
+
+      const checkSource = (source: string) => checkInput(SourceName, source, "source")
+
+      /** The session as it would be here if nothing of it were. */
+      const arrivalOf = Effect.fnUntraced(function* (source: string, session: CheckedSession, now: number) {
+        const { fingerprint: _, head: _head, messages: _messages, parentId, workspace: dir, ...fields } = session
+        const workspace = dir === undefined ? undefined : yield* locate(settings.paths, dir)
+        const project = newProject(workspace, now)
+        const draft = freshSession({
+          ...copyOf(fields),
+          id: localId(source, session.id),
+          treeId: `tree_${digest([source, session.id])}`,
+          origin: source,
+          projectId: project.id,
+          ...(settings.owner !== undefined && { owner: settings.owner }),
+          ...(parentId !== undefined && { parentId: localId(source, parentId) }),
+          ...(workspace !== undefined && workspaceFields(workspace)),
+        })
+        const arrival: Arrival = { source: key(source), session: key(session.id), draft, project }
+        return arrival
+      })
+
+      /** A message as it is stored, or why it cannot be. */
+      const arrivingOf = Effect.fnUntraced(function* (source: string, message: ImportedMessage) {
+        const {
+          compaction,
+          format = { dialect: "generic", version: 1 },
+          ...fields
+        } = yield* checkInput(ImportedMessageInput, message, "message")
+        for (const field of ["body", "display", "model", "metadata"] as const) {
+          if (fields[field] !== undefined) yield* checkJson(fields[field], field)
+        }
+        const entry: NewEntry = { kind: "message", ...copyOf(fields), id: localId(source, message.id), format, source }
+        if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
+        const arriving: { entry: NewEntry; keepFrom?: string } = { entry }
+        if (compaction !== undefined) {
+          entry.kind = "compaction"
+          entry.compaction = { summary: compaction.summary, method: source, savedNothing: 0 }
+          if (compaction.keepFrom !== undefined) arriving.keepFrom = localId(source, compaction.keepFrom)
+        }
+        return arriving
+      })
+
+      /**
+       * Goes through the messages and writes what is new. Those up to `known`, the last one that was imported before, were
+       * here once: they are new only where the source has lost that one and goes on in another way.
+       */
+      const walk = Effect.fnUntraced(function* <E, R>(
+        source: string,
+        arrival: Arrival,
+        messages: Stream.Stream<ImportedMessage, E, R>,
+        known: string | undefined,
+      ) {
+        const walked = new Walk(known)
+        const write = Effect.fnUntraced(function* (part: ReadonlyArray<Arriving>, renew?: string) {
+          for (let rest = part; rest.length > 0;) {
+            const now = yield* Clock.currentTimeMillis
+            const wanted: Part = { after: walked.last, messages: rest, fresh: walked.fresh, renew }
+            const staging = storage.transact(program.stage(settings, arrival, wanted, now), { durability: "relaxed" })
+            rest = rest.slice(walked.take(yield* staging))
+          }
+        })
+        const writePage = Effect.fnUntraced(function* (page: ReadonlyArray<ImportedMessage>) {
+          let part: Array<Arriving> = []
+          for (const message of page) {
+            walked.read++
+            const arriving = yield* Effect.result(arrivingOf(source, message))
+            const problem = Result.isFailure(arriving) ? arriving.failure.message : walked.problemWith(arriving.success)
+            walked.lastRead = message.id
+            if (problem !== undefined)
+              walked.remarks.push({ message: String(message.id), kind: "refused", reason: problem })
+            else if (Result.isSuccess(arriving)) part.push(arriving.success)
+            const isKnown = !walked.fresh && message.id === known
+            if (!isKnown && part.length < partSize) continue
+            yield* write(part, isKnown ? localId(source, message.id) : undefined)
+            if (isKnown) walked.fresh = true
+            part = []
+          }
+          yield* write(part)
+        })
+        yield* Stream.runForEachArray(messages, writePage)
+        return walked
+      })
+
+      const bring = Effect.fnUntraced(function* <E, R>(
+        { converter, source }: Origin,
+        given: ImportedSession,
+        messages: Stream.Stream<ImportedMessage, E, R>,
+      ) {
+        yield* checkSource(source)
+        const session = yield* checkInput(ImportedSessionInput, given, "session")
+        if (session.metadata !== undefined) yield* checkJson(session.metadata, "session.metadata")
+        const arrival = yield* arrivalOf(source, session, yield* Clock.currentTimeMillis)
+        const known = (yield* storage.read(program.find(arrival.source, arrival.session)))?.last
+        const first = yield* walk(source, arrival, messages, known)
+        const goesOnElsewhere = !first.fresh && first.missing > 0
+        const walked = goesOnElsewhere ? yield* walk(source, arrival, messages, undefined) : first
+        const importedAt = yield* Clock.currentTimeMillis
+        const record: Omit<ImportRow, "left"> = {
+          source: arrival.source,
+          session: arrival.session,
+          localId: arrival.draft.id,
+          status: "ready",
+          fingerprint: session.fingerprint,
+          converter,
+          messages: session.messages,
+          stored: walked.stored,
+          ...(walked.lastRead !== undefined && { last: walked.lastRead }),
+          importedAt,
+        }
+        const wanted = typeof session.head === "string" ? localId(source, session.head) : session.head
+        const publishing = program.publish(settings, arrival, record, { wanted, last: walked.last }, importedAt)
+        const published = yield* Effect.catchTags(storage.transact(publishing), {
+          MessageNotFound: (cause) => Effect.fail(gone(session.id, cause)),
+          BranchNotFound: (cause) => Effect.fail(gone(session.id, cause)),
+        })
+        yield* annotate(() => ({ "skein.session": arrival.draft.id, "skein.messages": walked.added }))
+        const brought: Brought = {
+          sessionId: arrival.draft.id,
+          outcome: published.outcome === "unchanged" && walked.added > 0 ? "updated" : published.outcome,
+          read: walked.read,
+          stored: walked.stored,
+          added: walked.added,
+          deleted: walked.missing,
+          remarks: published.headLost ? [...walked.remarks, headRemark(session.head)] : walked.remarks,
+          kept: published.kept,
+        }
+        return brought
+      })
+
+      return Imports.of({
+        record: Effect.fnUntraced(function* (source, sessionId) {
+          yield* checkSource(source)
+          const row = yield* storage.read(program.find(key(source), key(sessionId)))
+          return row && toRecord(row)
+        }),
+        bring: (origin, session, messages) =>
+          span("skein.import.bring", { "skein.source": origin.source })(bring(origin, session, messages)),
+        fail: Effect.fnUntraced(function* ({ converter, source }, sessionId, reason) {
+          yield* checkSource(source)
+          const importedAt = yield* Clock.currentTimeMillis
+          const row = { source: key(source), session: key(sessionId), localId: localId(source, sessionId), converter }
+          yield* storage.transact(program.fail({ ...row, error: reason, importedAt }))
+        }),
+      })
+    }),
+  )
+}
+
+/** How many messages go into one commit. */
+const partSize = 200
+
+/** The id that something has here: its own, where that can be one. */
+const localId = (source: string, id: string): string => (isId(id) ? id : `imp_${digest([source, id])}`)
+
+/** How far the messages of a session have been gone through. */
+class Walk {
+  read = 0
+  stored = 0
+  added = 0
+  /** Messages that were here once and are not. */
+  missing = 0
+  /** The last entry that is here. */
+  last: string | null = null
+  /** The last message that was taken, by its id at the source. */
+  lastRead: string | undefined
+  /** Whether messages that are not here are new. */
+  fresh: boolean
+  readonly remarks: Array<Remark> = []
+  readonly #ids = new Set<string>()
+
+  constructor(known: string | undefined) {
+    this.fresh = known === undefined
+  }
+
+  /** Why a message cannot be taken that is well in itself. */
+  problemWith({ entry: { id } }: Arriving): string | undefined {
+    if (this.#ids.has(id)) return "another message of the session has this id"
+    this.#ids.add(id)
+    return undefined
+  }
+
+  /** Counts what was staged, and says how many messages that settled. */
+  take({ added, changed, handled, last, stored, tailless }: Staged): number {
+    this.stored += stored
+    this.added += added
+    this.missing += handled - stored
+    this.last = last
+    const changedSince = "differs at the source since it was imported, and stays as it was"
+    this.remarks.push(...changed.map((message): Remark => ({ message, kind: "changed", reason: changedSince })))
+    const withoutTail = "is a compaction whose tail is not here: it hides nothing"
+    this.remarks.push(...tailless.map((message): Remark => ({ message, kind: "note", reason: withoutTail })))
+    return handled
+  }
+}
+
+const headRemark = (head: string | null | undefined): Remark => ({
+  message: head ?? "",
+  kind: "head",
+  reason: "is where the session stood, and is not here: it stands at the last message",
+})
+
+const gone = (session: string, cause: Error): ImportFailed =>
+  new ImportFailed({ session, stage: "display", reason: "its messages were deleted while they came in", cause })
+
+const toRecord = ({
+  converter,
+  error,
+  fingerprint,
+  importedAt,
+  localId,
+  messages,
+  status,
+  stored,
+}: ImportRow): ImportRecord => ({
+  sessionId: localId,
+  status,
+  ...(fingerprint !== undefined && { fingerprint }),
+  converter,
+  messages,
+  stored,
+  ...(error !== undefined && { error }),
+  importedAt,
+})
