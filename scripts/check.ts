@@ -33,7 +33,7 @@ const steps: ReadonlyArray<Step> = [
   { name: "attw", commands: eachTarball((tarball) => `attw ${tarball} --profile esm-only --quiet`) },
   { name: "knip", commands: ["knip"] },
   { name: "spec", commands: ["npm run -s spec"] },
-  { name: "size", commands: ["npm run -s size", "size-limit"] },
+  { name: "size", commands: ["size-limit --silent", "npm run -s size"] },
   { name: "packaging", commands: ["vitest run --config test/packaging/vitest.config.ts"] },
   { name: "test", commands: ["npm run -s test"] },
 ]
