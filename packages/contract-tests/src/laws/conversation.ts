@@ -1,0 +1,38 @@
+/**
+ * What the laws of conversations share: a session to talk in, and short ways to say and read things.
+ */
+import { Sessions } from "@skein/core/session"
+import { Heads } from "@skein/core/head"
+import { History } from "@skein/core/history"
+import { Messages } from "@skein/core/message"
+import type { AppendOptions, MessageInput } from "@skein/core/message"
+import * as Effect from "effect/Effect"
+
+/** A new session with this id. */
+export const begin = (id: string) => Sessions.use((sessions) => sessions.create({ id }))
+
+/** A message whose id is also its text: `u…` is said by the user, `a…` by the assistant, `r…` by a tool. */
+export const said = (id: string): MessageInput => ({ id, role: roleOf(id), body: { role: roleOf(id), content: id } })
+
+const roleOf = (id: string) => (id.startsWith("u") ? "user" : id.startsWith("r") ? "tool" : "assistant")
+
+export const say = (sessionId: string, id: string, options?: AppendOptions) =>
+  Messages.use((messages) => messages.append(sessionId, said(id), options))
+
+/** Says several things, one after another. */
+export const sayAll = (sessionId: string, ids: ReadonlyArray<string>) => Effect.forEach(ids, (id) => say(sessionId, id))
+
+/** The ids of what people see on the path, at most 500. */
+export const pathOf = (sessionId: string) =>
+  Messages.use((messages) =>
+    Effect.map(messages.page(sessionId, { limit: 500 }), (page) => page.messages.map((message) => message.id)),
+  )
+
+export const checkout = (sessionId: string, to: string | number | null) =>
+  Heads.use((heads) => heads.checkout(sessionId, to))
+
+export const session = (sessionId: string) => Sessions.use((sessions) => sessions.get(sessionId))
+
+/** What the model is given. */
+export const replayed = (sessionId: string) =>
+  History.use((history) => Effect.map(history.read(sessionId), ({ messages }) => messages))
