@@ -15,6 +15,7 @@ const publicEntries = {
   "@skein/contract-tests": ["@skein/contract-tests", "@skein/contract-tests/suite"],
   "@skein/core": [
     "@skein/core",
+    "@skein/core/dialects",
     "@skein/core/head",
     "@skein/core/history",
     "@skein/core/import",

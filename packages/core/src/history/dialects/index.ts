@@ -1,0 +1,10 @@
+/**
+ * The dialects that skein knows. Give one to `Skein.open({ dialect })`, and others that stored bodies may be in as
+ * `dialects`; a dialect of your own is any value of the type `Dialect`.
+ */
+export { aiSdk, aiSdkUi } from "./ai-sdk.ts"
+export { generic } from "./generic.ts"
+export { pi } from "./pi.ts"
+export type { SdkModelMessage, SdkUiMessage } from "./ai-sdk.ts"
+export type { PiMessage } from "./pi.ts"
+export type { Dialect } from "../dialect.ts"
