@@ -21,6 +21,7 @@ const checkOf = (schema: z.core.$ZodType): Check => {
 }
 
 const askZod: Check = () => false
+const anything: Check = () => true
 
 const compile = (def: z.core.$ZodTypes["_zod"]["def"]): Check => {
   if (def.checks !== undefined && def.checks.length > 0) return askZod
@@ -32,7 +33,7 @@ const compile = (def: z.core.$ZodTypes["_zod"]["def"]): Check => {
     case "boolean":
       return def.coerce === true ? askZod : (value) => typeof value === "boolean"
     case "unknown":
-      return () => true
+      return anything
     case "enum": {
       const values = new Set<unknown>(Object.values(def.entries))
       return (value) => values.has(value)
@@ -43,7 +44,7 @@ const compile = (def: z.core.$ZodTypes["_zod"]["def"]): Check => {
     }
     case "optional": {
       const inner = checkOf(def.innerType)
-      return (value) => value === undefined || inner(value)
+      return inner === anything ? anything : (value) => value === undefined || inner(value)
     }
     case "nullable": {
       const inner = checkOf(def.innerType)
@@ -60,16 +61,27 @@ const compile = (def: z.core.$ZodTypes["_zod"]["def"]): Check => {
   }
 }
 
+interface FieldCheck {
+  readonly name: string
+  readonly check: Check
+  /** Whether it may be absent. */
+  readonly optional: boolean
+}
+
 const compileObject = (def: z.core.$ZodObjectDef): Check => {
-  const fields = Object.entries(def.shape).map(([name, schema]) => [name, checkOf(schema)] as const)
+  const fields = Object.entries(def.shape).flatMap(([name, schema]): ReadonlyArray<FieldCheck> => {
+    const check = checkOf(schema)
+    return check === anything ? [] : [{ name, check, optional: check(undefined) }]
+  })
   const known = new Set(Object.keys(def.shape))
   // Without a catch-all zod drops what it does not know from its copy; the value itself is what is used here.
   const admits: Check =
-    def.catchall === undefined ? () => true : (value) => Object.keys(value as object).every((name) => known.has(name))
+    def.catchall === undefined ? anything : (value) => Object.keys(value as object).every((name) => known.has(name))
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return false
-    for (const [name, check] of fields) {
-      if (!check((value as Record<string, unknown>)[name])) return false
+    for (const { check, name, optional } of fields) {
+      const field = (value as Record<string, unknown>)[name]
+      if (field === undefined ? !optional : !check(field)) return false
     }
     return admits(value)
   }

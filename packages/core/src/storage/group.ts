@@ -57,7 +57,7 @@ const nothing: WriteStep = { _tag: "Write", removals: [], rows: [] }
 
 export const makeGroup = <Job>(options: GroupOptions<Job>): Group<Job> => {
   const members: Array<Member<Job>> = []
-  const overlay = new Overlay(options.verify)
+  const overlay = new Overlay({ freeze: options.verify, remembers: options.mode === "write" })
   let written = nothing
   const steps = drive(options, overlay, members)
   return {

@@ -70,8 +70,12 @@ export class Overlay implements View {
   size = 0
   rowsRead = 0
 
-  constructor(freeze: boolean) {
+  /** A group that writes nothing has nothing to remember: what the engine gives is handed on. */
+  readonly #remembers: boolean
+
+  constructor({ freeze, remembers }: { readonly freeze: boolean; readonly remembers: boolean }) {
     this.#freeze = freeze
+    this.#remembers = remembers
   }
 
   rowReadBy(run: Run, table: AnyTable, id: string): unknown {
@@ -108,7 +112,8 @@ export class Overlay implements View {
         const { asked, at, progress } = waiting[i]!
         const rows = given[i]!
         this.rowsRead += rows.length
-        if (progress === undefined) answers[at] = this.#give(run, this.#learnPoint(asked, rows[0]))
+        if (!this.#remembers) answers[at] = rows.map((row) => decode(asked.table, row, this.#freeze))
+        else if (progress === undefined) answers[at] = this.#give(run, this.#learnPoint(asked, rows[0]))
         else {
           const done = this.#merge(run, progress, rows)
           if (done === undefined) again.push({ at, asked: progress.asked, progress })
