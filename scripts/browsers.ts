@@ -12,10 +12,9 @@
  */
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
-import { chromiumPath, installedBrowsers } from "../test/browser/installed.ts"
+import { chromiumPath, installedBrowsers, isCi } from "../test/browser/installed.ts"
 
 const onlyInstall = process.argv.includes("--install")
-const onCi = process.env["CI"] === "true"
 
 const run = (command: string, args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): boolean =>
   spawnSync(command, args, { stdio: "inherit", env: { ...process.env, ...env } }).status === 0
@@ -43,7 +42,7 @@ for (const { name, path } of installedBrowsers()) console.log(`${name.padEnd(10)
 
 if (chromiumPath() === undefined) {
   console.log("no Chromium: nothing can be proved about a browser")
-  process.exitCode = onlyInstall && !onCi ? 0 : 1
+  process.exitCode = onlyInstall && !isCi() ? 0 : 1
 } else if (!onlyInstall) {
   process.exitCode = run("npx", ["vitest", "run", "--project", "test", "test/browser"]) ? 0 : 1
 }

@@ -2,21 +2,12 @@
  * What happens to a store between one opening and the next: it keeps its rows, and becomes what a newer schema declares.
  */
 import { index, int, table, text, unique } from "@skein/core/storage"
-import type { AnyTable, Engine, Migration, StorageReason } from "@skein/core/storage"
+import type { AnyTable, Engine, Migration } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
-import { commit, expectSame, find, get, insert, plain, range, read, update, write } from "./machine.ts"
+import { expectSame, find, get, insert, plain, range, read, write } from "./machine.ts"
 import type { Check } from "./machine.ts"
-import { allTables, Blob, check, Entry, entry, Log, open, schemaOf } from "./tables.ts"
-
-/** Reads a counter, takes its number and moves it on, in one transaction. */
-const append = (engine: Engine, id: string): Effect.Effect<void, StorageReason> =>
-  commit(engine, function* () {
-    const [rows] = yield [get(Log, "l")]
-    const { next } = rows![0] === undefined ? { next: 1 } : (plain(rows![0]) as { readonly next: number })
-    const log = { id: "l", next: next + 1 }
-    return { rows: [insert(Entry, entry(next, id)), next === 1 ? insert(Log, log) : update(Log, log)] }
-  }).pipe(Effect.retry({ while: (reason) => reason._tag === "Busy" }))
+import { allTables, append, Blob, check, Entry, entry, Log, open, schemaOf } from "./tables.ts"
 
 /** The same table with another key, another index, and rows that a migration changes. */
 const Moved = table("entry", {

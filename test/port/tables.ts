@@ -2,9 +2,10 @@
  * The tables that the checks of the port use.
  */
 import { Backend, index, int, table, text, unique } from "@skein/core/storage"
-import type { AnyTable, Engine, Schema, StorageReason } from "@skein/core/storage"
+import type { AnyTable, Durability, Engine, Schema, StorageReason, StoredRow } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
+import { commit, get, insert, update } from "./machine.ts"
 import type { Check } from "./machine.ts"
 import { modelTables } from "./model.ts"
 
@@ -43,6 +44,27 @@ export const entry = (seq: number, id: string, more: { readonly tag?: string; re
   id,
   ...more,
 })
+
+/** Reads a counter, takes its number and moves it on, in one transaction. */
+export const append = (
+  engine: Engine,
+  id: string,
+  { durability, ...more }: { readonly durability?: Durability; readonly text?: string } = {},
+): Effect.Effect<void, StorageReason> =>
+  commit(
+    engine,
+    function* () {
+      const [rows] = yield [get(Log, "l")]
+      const next = nextIn(rows![0])
+      const log = { id: "l", next: next + 1 }
+      return { rows: [insert(Entry, entry(next, id, more)), next === 1 ? insert(Log, log) : update(Log, log)] }
+    },
+    durability,
+  ).pipe(Effect.retry({ while: (reason) => reason._tag === "Busy" }))
+
+/** The number that the next append takes. */
+export const nextIn = (log: StoredRow | undefined): number =>
+  log === undefined ? 1 : (JSON.parse(String(log.json)) as { readonly next: number }).next
 
 export const open = (schema: Schema): Effect.Effect<Engine, StorageReason, Backend> =>
   Backend.use((backend) => backend.open(schema))
