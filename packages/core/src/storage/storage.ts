@@ -209,6 +209,7 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
   const refused = (group: Group<Job>, reason: StorageReason) => {
     const { members } = group
     if (reason._tag === "Busy") return waitForLock(group, reason)
+    if (members.length === 0) return refusedUnbegun(group, reason)
     // One member may have been refused for its own fault: alone, each gets the answer that is its own.
     const mayBeOneMembersFault = reason._tag !== "CommitUncertain" && reason._tag !== "Closed"
     if (members.length > 1 && mayBeOneMembersFault) {
@@ -223,6 +224,14 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
       const failedByItself = members.length === 1 && result !== undefined && result._tag !== "Success"
       end(job, failedByItself ? result : storageFailure("commit", reason), group)
     }
+  }
+
+  /** The engine ended before it took anybody: whoever would have been first gets the answer, and the next one tries. */
+  const refusedUnbegun = (group: Group<Job>, reason: StorageReason) => {
+    const first = nextWaiting()
+    if (first === undefined) return
+    waiting.shift()
+    end(first, storageFailure("commit", reason), group)
   }
 
   const waitForLock = (group: Group<Job>, reason: StorageReason) => {
