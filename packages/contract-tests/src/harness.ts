@@ -35,10 +35,12 @@ export interface Harness<P extends Place = Place> {
   readonly picture?: (place: P) => Awaitable<string>
 }
 
-/** What decides the random part of a run. */
+/** What a trial goes by. `Store` says what each means. */
 export interface Settings {
   readonly seed: number
   readonly runs: number
+  readonly limit: number
+  readonly shrink: boolean
 }
 
 /** Why a law does not apply to the stores of this harness; `undefined` when it does. */

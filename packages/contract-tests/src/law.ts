@@ -23,6 +23,10 @@ export interface Store {
   readonly seed: number
   /** How many random cases a law tries. */
   readonly runs: number
+  /** Milliseconds that a law may take. */
+  readonly limit: number
+  /** Whether a random law that is broken looks for a small case that shows it. */
+  readonly shrink: boolean
   /** Replaces what is stored of a row by something that is no JSON text. While nobody has the store open. */
   readonly damage: (table: string, key: Key) => Effect.Effect<void>
   /** Keeps all others from writing until the scope ends. */

@@ -2,7 +2,7 @@
  * Runs laws without a test runner, in Node or in a page.
  */
 import * as Effect from "effect/Effect"
-import type { Harness, Place } from "./harness.ts"
+import type { Harness, Place, Settings } from "./harness.ts"
 import type { Law } from "./law.ts"
 import { laws as allLaws } from "./laws/index.ts"
 import { select } from "./select.ts"
@@ -18,6 +18,8 @@ export interface Options {
   readonly seed?: number
   /** How many random cases a law tries. Default 200. */
   readonly runs?: number
+  /** Default `true`: a random law that is broken looks for a small case that shows it, which may take a while. */
+  readonly shrink?: boolean
   /** Milliseconds after which a law has failed. Default 60,000. */
   readonly limit?: number
 }
@@ -26,11 +28,11 @@ export interface Options {
 export const chosen = ({ only, quick = false }: Options, laws: ReadonlyArray<Law> = allLaws): ReadonlyArray<Law> =>
   (only === undefined ? laws : select(laws, only)).filter((law) => !(quick && law.slow))
 
-export const trialSettings = ({ limit = 60_000, runs = 200, seed = Math.floor(Math.random() * 2 ** 31) }: Options) => ({
-  limit,
-  runs,
-  seed,
-})
+/** Settings with every default filled in. */
+export const trialSettings = (options: Options): Settings => {
+  const { limit = 60_000, runs = 200, seed = Math.floor(Math.random() * 2 ** 31), shrink = true } = options
+  return { limit, runs, seed, shrink }
+}
 
 /**
  * Holds the stores of a harness to the laws, one after another, and answers one result a law, in order. Never rejects

@@ -22,11 +22,6 @@ export type Result = {
   | { readonly status: "not applicable"; readonly reason: string }
 )
 
-export interface TrialSettings extends Settings {
-  /** Milliseconds after which a law has failed. */
-  readonly limit: number
-}
-
 /** A law does not hold. */
 export class BrokenLaw extends Error {
   override readonly name = "BrokenLaw"
@@ -38,7 +33,7 @@ export class BrokenLaw extends Error {
 export const tryLaw = <P extends Place>(
   law: Law,
   harness: Harness<P>,
-  settings: TrialSettings,
+  settings: Settings,
 ): Effect.Effect<Result> =>
   Effect.gen(function* () {
     const reason = obstacle(law, harness)
