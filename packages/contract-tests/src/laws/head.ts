@@ -42,8 +42,12 @@ export const headLaws: ReadonlyArray<Law> = [
         yield* begin("s")
         yield* sayAll("s", ["u1", "a1", "u2"])
         equal(yield* outcomeOf(heads.checkout("s", "u1", { expectedHead: "a1" })), { failed: "HeadMoved" })
+        const { headVersion } = yield* session("s")
+        equal(yield* outcomeOf(heads.checkout("s", "u1", { expectedVersion: headVersion - 1 })), {
+          failed: "HeadMoved",
+        })
         equal(yield* heads.moves("s"), [])
-        yield* heads.checkout("s", "u1", { expectedHead: "u2", author: "ann" })
+        yield* heads.checkout("s", "u1", { expectedHead: "u2", expectedVersion: headVersion, author: "ann" })
         yield* heads.checkout("s", null)
         const moves = yield* heads.moves("s")
         equal(

@@ -187,7 +187,11 @@ export const messageLaws: ReadonlyArray<Law> = [
         ["done", "HeadMoved"],
       )
       const error = yield* Effect.flip(say("s", "u-y", { expectedHead: "a2" }))
-      equal({ ...error }, { _tag: "HeadMoved", sessionId: "s", expected: "a2", actual: "u-x" })
+      const { headVersion } = yield* session("s")
+      equal(
+        { ...error },
+        { _tag: "HeadMoved", sessionId: "s", expected: "a2", actual: "u-x", actualVersion: headVersion },
+      )
       yield* say("s", "u-y", { expectedHead: "u-x" })
       equal(yield* pathOf("s"), ["u1", "a2", "u-x", "u-y"])
     }).pipe(withServices(store)),

@@ -9,6 +9,7 @@ import { BranchTable, EntryTable, noFacts, root, trailLength } from "../message/
 import type { BranchRow, EntryRef, EntryRow, Facts } from "../message/model.ts"
 import { isOnPath, readPath, reaches } from "../message/path.ts"
 import { expectHead, MessageNotFound, refOf, requireEntry } from "../message/program.ts"
+import type { ExpectedHead } from "../message/program.ts"
 import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
 import { requireSession } from "../session/program.ts"
@@ -186,16 +187,10 @@ export interface Moved {
 const movedBetween = (session: SessionRow, to: Stand): Moved => ({ from: session.head.id ?? null, to: to.id ?? null })
 
 /** Moves the head. A move to where it stands does nothing. */
-export const checkout = (
-  scope: Scope,
-  sessionId: string,
-  to: Destination,
-  expectedHead: string | null | undefined,
-  move: Move,
-) =>
+export const checkout = (scope: Scope, sessionId: string, to: Destination, expected: ExpectedHead, move: Move) =>
   make(function* (tx) {
     const session = yield* requireSession(scope, sessionId)
-    yield* expectHead(session, expectedHead)
+    yield* expectHead(session, expected)
     const stand = yield* planMove(session, to)
     if (isSamePlace(stand.ref, session.head)) return movedBetween(session, stand)
     applyNewMove(tx, session, stand, move)

@@ -43,6 +43,8 @@ export interface HeadMove {
 export interface MoveOptions {
   /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. Default: any head. */
   readonly expectedHead?: string | null
+  /** Fails with `HeadMoved` unless the session's `headVersion` is this. Default: any. */
+  readonly expectedVersion?: number
   /** Who moves it, for the journal. */
   readonly author?: string
 }
@@ -120,10 +122,10 @@ export class Heads extends Context.Service<
       return Heads.of({
         checkout: Effect.fnUntraced(function* (sessionId, to, given = {}) {
           const destination = yield* checkInput(DestinationInput, to, "to")
-          const { author, expectedHead } = yield* checkInput(MoveOptionsInput, given, "options")
+          const { author, ...expected } = yield* checkInput(MoveOptionsInput, given, "options")
           const at = yield* Clock.currentTimeMillis
           const move = { reason: "checkout", at, author } as const
-          const moving = storage.transact(program.checkout(settings, sessionId, destination, expectedHead, move))
+          const moving = storage.transact(program.checkout(settings, sessionId, destination, expected, move))
           return yield* span("skein.head.checkout", { "skein.session": sessionId })(moving)
         }),
         undo: Effect.fnUntraced(function* (sessionId, given = {}) {
@@ -182,7 +184,11 @@ const DestinationInput = z.nullable(
 )
 const author = z.optional(Text)
 const AuthorInput = z.strictObject({ author })
-const MoveOptionsInput = z.strictObject({ expectedHead: z.optional(z.nullable(z.string())), author })
+const MoveOptionsInput = z.strictObject({
+  expectedHead: z.optional(z.nullable(z.string())),
+  expectedVersion: z.optional(z.int()),
+  author,
+})
 const DeleteOptionsInput = z.strictObject({ moveTo: z.optional(DestinationInput), author })
 const MovesQuery = z.strictObject({
   before: z.optional(z.int()),

@@ -139,7 +139,7 @@ export const compact = (
 ) =>
   make(function* (tx) {
     const session = yield* requireSession(scope, sessionId)
-    yield* expectHead(session, expectedHead)
+    yield* expectHead(session, { expectedHead })
     const previous = yield* lastCompaction(session)
     const keepFrom = wanted.keepFrom === undefined ? undefined : yield* requireEntry(session, wanted.keepFrom)
     yield* checkBoundary(session, keepFrom, previous, spanOf)

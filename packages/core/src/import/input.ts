@@ -113,5 +113,17 @@ export const ImportedMessageInput = z
   })
   .check(z.refine(hasBodies, "needs a body, or display, or model; a body is both"))
 
+/** Something that is not here as the other program has it. */
+export interface Remark {
+  readonly _tag: "Remark"
+  /** `lost`: it is not here. `repaired`: it is, but otherwise. `kept`: it differs there, and stays as people changed it here. */
+  readonly kind: "lost" | "repaired" | "kept"
+  /** Where it stands, for whoever looks for it: `message msg_1`, `session row 7`. */
+  readonly position: string
+  readonly reason: string
+}
+
+export const isRemark = (item: object): item is Remark => "_tag" in item && item._tag === "Remark"
+
 /** The program that sessions come from, such as `opencode`. */
 export const SourceName = Text.check(z.minLength(1), z.maxLength(100))

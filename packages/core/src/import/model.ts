@@ -21,6 +21,16 @@ export const Left = z.object({
 })
 export type Left = z.output<typeof Left>
 
+export const Remark = z.object({
+  _tag: z.literal("Remark"),
+  kind: z.enum(["lost", "repaired", "kept"]),
+  position: z.string(),
+  reason: z.string(),
+})
+
+/** How many remarks of a session are kept. */
+export const keptRemarks = 100
+
 export const ImportRow = z.object({
   /** The program that the session comes from, as a key. */
   source: z.string(),
@@ -33,12 +43,16 @@ export const ImportRow = z.object({
   fingerprint: z.optional(z.string()),
   /** Version of the code that understood the source. */
   converter: z.number(),
-  /** How many messages the source had, and how many of those are here. */
+  /** How many messages the source had, how many of those are here, and how many have been deleted here. */
   messages: z.number(),
   stored: z.number(),
+  deleted: z.number(),
   /** The last message in the order of the source, by its id there. */
   last: z.optional(z.string()),
   left: z.optional(Left),
+  /** The first remarks of the import that ended well, and whether any said that something is lost. */
+  remarks: z.array(Remark),
+  lost: z.boolean(),
   /** Why the last attempt failed. */
   error: z.optional(z.string()),
   importedAt: z.number(),

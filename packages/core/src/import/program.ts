@@ -340,5 +340,14 @@ export const fail = (
 ) =>
   make(function* (tx) {
     const before = yield* find(failed.source, failed.session)
-    writeRecord(tx, before, { messages: 0, stored: 0, ...before, ...failed, status: "failed" })
+    writeRecord(tx, before, {
+      messages: 0,
+      stored: 0,
+      deleted: 0,
+      remarks: [],
+      lost: false,
+      ...before,
+      ...failed,
+      status: "failed",
+    })
   })

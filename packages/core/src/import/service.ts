@@ -29,15 +29,17 @@ import { key } from "../storage/key.ts"
 import { annotate, span } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { copyOf, digest } from "../value.ts"
-import { ImportedMessageInput, ImportedSessionInput, SourceName } from "./input.ts"
-import type { CheckedSession, ImportedMessage, ImportedSession } from "./input.ts"
+import { ImportedMessageInput, ImportedSessionInput, isRemark, SourceName } from "./input.ts"
+import type { CheckedSession, ImportedMessage, ImportedSession, Remark } from "./input.ts"
+import { keptRemarks } from "./model.ts"
 import type { ImportRow, ImportStatus } from "./model.ts"
 import * as program from "./program.ts"
 import { ImportFailed } from "./program.ts"
 import type { Arrival, Arriving, Part, Published, Staged } from "./program.ts"
 
+export { isRemark } from "./input.ts"
+export type { ImportedMessage, ImportedSession, Remark } from "./input.ts"
 export { ImportFailed } from "./program.ts"
-export type { ImportedMessage, ImportedSession } from "./input.ts"
 export type { ImportStatus } from "./model.ts"
 
 /** What is known of an imported session. */
@@ -49,9 +51,13 @@ export interface ImportRecord {
   readonly fingerprint?: string
   /** Version of the code that understood the source. */
   readonly converter: number
-  /** How many messages the source had, and how many of them were here then. */
+  /** How many messages the source had, how many of them were here then, and how many had been deleted here. */
   readonly messages: number
   readonly stored: number
+  readonly deleted: number
+  /** The first 100 remarks on it, and whether any said that something is lost. */
+  readonly remarks: ReadonlyArray<Remark>
+  readonly lost: boolean
   /** Why the last attempt failed. */
   readonly error?: string
   /** When it was last tried, in milliseconds since 1970. */
@@ -69,20 +75,8 @@ export interface Brought {
   readonly added: number
   /** How many were here once and have been deleted: they stay so. */
   readonly deleted: number
-  /** Messages that are not here, or not as the source has them, by their ids there. */
+  /** What is not here as the source has it: what the source said of it, and what was found on the way. */
   readonly remarks: ReadonlyArray<Remark>
-  /** What differs at the source, and stays because it was changed here. */
-  readonly kept: Published["kept"]
-}
-
-export interface Remark {
-  readonly message: string
-  /**
-   * `refused`: it cannot be stored. `changed`: it differs at the source by now and stays as it was imported. `note`: a
-   * compaction without its tail, which hides nothing. `head`: the session stood at it, and it is not here.
-   */
-  readonly kind: "refused" | "changed" | "note" | "head"
-  readonly reason: string
 }
 
 /** Where sessions come from: with the id that a session has there, what it is found again by. */
@@ -105,7 +99,8 @@ export class Imports extends Context.Service<
      * Brings a session in, or what is new of one that is here.
      *
      * Messages are committed as they come, 200 at most in a commit, where nobody sees them; the last commit shows them
-     * with the session. `messages` may be run twice, and has to give the same.
+     * with the session. Remarks among them are reported with the session's own. `messages` may be run twice, and has to
+     * give the same.
      *
      * @throws InvalidInput  a field of the session is not what it should be
      * @throws IdConflict    the id is taken by a session that does not come from there
@@ -113,7 +108,7 @@ export class Imports extends Context.Service<
     readonly bring: <E, R>(
       origin: Origin,
       session: ImportedSession,
-      messages: Stream.Stream<ImportedMessage, E, R>,
+      messages: Stream.Stream<ImportedMessage | Remark, E, R>,
     ) => Effect.Effect<Brought, E | InvalidInput | IdConflict | ImportFailed | StorageError, R>
     /** Notes that a session could not be brought, for whoever asks later. The next attempt is made all the same. */
     readonly fail: (
@@ -178,7 +173,7 @@ export class Imports extends Context.Service<
       const walk = Effect.fnUntraced(function* <E, R>(
         source: string,
         arrival: Arrival,
-        messages: Stream.Stream<ImportedMessage, E, R>,
+        messages: Stream.Stream<ImportedMessage | Remark, E, R>,
         known: string | undefined,
       ) {
         const walked = new Walk(known)
@@ -190,15 +185,18 @@ export class Imports extends Context.Service<
             rest = rest.slice(walked.take(yield* staging))
           }
         })
-        const writePage = Effect.fnUntraced(function* (page: ReadonlyArray<ImportedMessage>) {
+        const writePage = Effect.fnUntraced(function* (page: ReadonlyArray<ImportedMessage | Remark>) {
           let part: Array<Arriving> = []
           for (const message of page) {
+            if (isRemark(message)) {
+              walked.remarks.push(message)
+              continue
+            }
             walked.read++
             const arriving = yield* Effect.result(arrivingOf(source, message))
             const problem = Result.isFailure(arriving) ? arriving.failure.message : walked.problemWith(arriving.success)
             walked.lastRead = message.id
-            if (problem !== undefined)
-              walked.remarks.push({ message: String(message.id), kind: "refused", reason: problem })
+            if (problem !== undefined) walked.remarks.push(lost(message.id, problem))
             else if (Result.isSuccess(arriving)) part.push(arriving.success)
             const isKnown = !walked.fresh && message.id === known
             if (!isKnown && part.length < partSize) continue
@@ -215,7 +213,7 @@ export class Imports extends Context.Service<
       const bring = Effect.fnUntraced(function* <E, R>(
         { converter, source }: Origin,
         given: ImportedSession,
-        messages: Stream.Stream<ImportedMessage, E, R>,
+        messages: Stream.Stream<ImportedMessage | Remark, E, R>,
       ) {
         yield* checkSource(source)
         const session = yield* checkInput(ImportedSessionInput, given, "session")
@@ -235,6 +233,9 @@ export class Imports extends Context.Service<
           converter,
           messages: session.messages,
           stored: walked.stored,
+          deleted: walked.missing,
+          remarks: walked.remarks.slice(0, keptRemarks),
+          lost: walked.remarks.some(({ kind }) => kind === "lost"),
           ...(walked.lastRead !== undefined && { last: walked.lastRead }),
           importedAt,
         }
@@ -252,8 +253,13 @@ export class Imports extends Context.Service<
           stored: walked.stored,
           added: walked.added,
           deleted: walked.missing,
-          remarks: published.headLost ? [...walked.remarks, headRemark(session.head)] : walked.remarks,
-          kept: published.kept,
+          remarks: [
+            ...walked.remarks,
+            ...(published.headLost
+              ? [repaired(session.head ?? "", "is where it stood, and is not here: it stands at the end")]
+              : []),
+            ...published.kept.map((field) => keptRemark(session.id, field)),
+          ],
         }
         return brought
       })
@@ -316,18 +322,30 @@ class Walk {
     this.added += added
     this.missing += handled - stored
     this.last = last
-    const changedSince = "differs at the source since it was imported, and stays as it was"
-    this.remarks.push(...changed.map((message): Remark => ({ message, kind: "changed", reason: changedSince })))
-    const withoutTail = "is a compaction whose tail is not here: it hides nothing"
-    this.remarks.push(...tailless.map((message): Remark => ({ message, kind: "note", reason: withoutTail })))
+    this.remarks.push(
+      ...changed.map((id) => repaired(id, "differs at the source by now, and stays as it was imported")),
+    )
+    this.remarks.push(...tailless.map((id) => repaired(id, "is a compaction whose tail is not here: it hides nothing")))
     return handled
   }
 }
 
-const headRemark = (head: string | null | undefined): Remark => ({
-  message: head ?? "",
-  kind: "head",
-  reason: "is where the session stood, and is not here: it stands at the last message",
+const onMessage =
+  (kind: Remark["kind"]) =>
+  (id: string, reason: string): Remark => ({
+    _tag: "Remark",
+    kind,
+    position: `message ${id}`,
+    reason,
+  })
+const lost = onMessage("lost")
+const repaired = onMessage("repaired")
+
+const keptRemark = (id: string, field: string): Remark => ({
+  _tag: "Remark",
+  kind: "kept",
+  position: `session ${id}`,
+  reason: `its ${field} differs at the source, and was changed here`,
 })
 
 const gone = (session: string, cause: Error): ImportFailed =>
@@ -335,11 +353,14 @@ const gone = (session: string, cause: Error): ImportFailed =>
 
 const toRecord = ({
   converter,
+  deleted,
   error,
   fingerprint,
   importedAt,
   localId,
+  lost,
   messages,
+  remarks,
   status,
   stored,
 }: ImportRow): ImportRecord => ({
@@ -349,6 +370,9 @@ const toRecord = ({
   converter,
   messages,
   stored,
+  deleted,
+  remarks: remarks.map((remark) => ({ ...remark })),
+  lost,
   ...(error !== undefined && { error }),
   importedAt,
 })

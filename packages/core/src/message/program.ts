@@ -33,24 +33,48 @@ export class MessageNotFound extends Data.TaggedError("MessageNotFound")<{
 /** The head is not where the caller saw it. Read again, then decide. Nothing was written. */
 export class HeadMoved extends Data.TaggedError("HeadMoved")<{
   readonly sessionId: string
-  /** The message that was expected at the head, `null` for the root. */
-  readonly expected: string | null
+  /** The message that was expected at the head, `null` for the root; absent where only a version was expected. */
+  readonly expected?: string | null
   readonly actual: string | null
+  readonly expectedVersion?: number
+  readonly actualVersion: number
 }> {
   override get message() {
-    return `the head of session ${this.sessionId} is at ${this.actual ?? "the root"}, not at ${this.expected ?? "the root"}`
+    const { actual, actualVersion, expected, expectedVersion, sessionId } = this
+    const place = expected === undefined ? "" : `, not at ${expected ?? "the root"}`
+    const version = expectedVersion === undefined ? "" : `, not in version ${expectedVersion}`
+    return `the head of session ${sessionId} is at ${actual ?? "the root"} in version ${actualVersion}${place}${version}`
   }
 }
 
 /** The id of the message at the head, `null` at the root. */
 export const headId = (session: SessionRow): string | null => session.head.id ?? null
 
-/** Fails with `HeadMoved` when the head is not where the caller expects it. Undefined expects nothing. */
-export const expectHead = (session: SessionRow, expected: string | null | undefined) =>
+/** What a caller has seen of the head. Undefined expects nothing. */
+export interface ExpectedHead {
+  /** The message at the head; `null` is the root. */
+  readonly expectedHead?: string | null | undefined
+  /** The session's `headVersion`. */
+  readonly expectedVersion?: number | undefined
+}
+
+/** Fails with `HeadMoved` when the head is not as the caller has seen it. */
+export const expectHead = (session: SessionRow, { expectedHead, expectedVersion }: ExpectedHead) =>
   make(function* (tx) {
     const actual = headId(session)
-    if (expected !== undefined && expected !== actual) {
-      return yield* tx.fail(new HeadMoved({ sessionId: session.id, expected, actual }))
+    const actualVersion = session.headVersion
+    const moved = expectedHead !== undefined && expectedHead !== actual
+    const changed = expectedVersion !== undefined && expectedVersion !== actualVersion
+    if (moved || changed) {
+      return yield* tx.fail(
+        new HeadMoved({
+          sessionId: session.id,
+          actual,
+          actualVersion,
+          ...(expectedHead !== undefined && { expected: expectedHead }),
+          ...(expectedVersion !== undefined && { expectedVersion }),
+        }),
+      )
     }
   })
 
@@ -173,9 +197,7 @@ export const writeEntries = (
   return rows
 }
 
-export interface AppendOptions {
-  /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. */
-  readonly expectedHead?: string | null | undefined
+export interface AppendOptions extends ExpectedHead {
   /** Writes behind this message instead of the head, and leaves the head where it is. */
   readonly at?: string | undefined
 }
@@ -185,12 +207,12 @@ export const append = (
   scope: Scope,
   sessionId: string,
   entries: ReadonlyArray<NewEntry>,
-  { at, expectedHead }: AppendOptions,
+  { at, ...expected }: AppendOptions,
   now: number,
 ) =>
   make(function* (tx) {
     const session = yield* requireSession(scope, sessionId)
-    yield* expectHead(session, expectedHead)
+    yield* expectHead(session, expected)
     if (at === undefined) {
       const placement = yield* placeAtHead(session)
       if (entries.length === 0) return []

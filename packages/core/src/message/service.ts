@@ -53,6 +53,8 @@ export type { Message } from "./record.ts"
 export interface AppendOptions {
   /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. Default: any head. */
   readonly expectedHead?: string | null
+  /** Fails with `HeadMoved` unless the session's `headVersion` is this. Default: any. */
+  readonly expectedVersion?: number
   /**
    * Writes behind this message of the session instead of the head. The head stays where it is, which
    * `moveHead: false` says aloud.
@@ -205,7 +207,8 @@ export class Messages extends Context.Service<
         options: AppendOptions,
         now: number,
       ): Effect.Effect<program.Stored, AppendError> => {
-        const where: program.AppendOptions = { at: options.at, expectedHead: options.expectedHead }
+        const { at, expectedHead, expectedVersion } = options
+        const where: program.AppendOptions = { at, expectedHead, expectedVersion }
         const appended = storage.transact(program.append(settings, sessionId, entries, where, now), options)
         return Effect.matchEffect(appended, {
           onSuccess: (rows): Effect.Effect<program.Stored, AppendError> => Effect.succeed({ rows, onPath: true }),
@@ -339,6 +342,7 @@ const MessageKey = Text.check(z.minLength(1), z.maxLength(1_000))
 const ManyIds = z.array(z.string()).check(z.maxLength(500))
 const AppendOptionsInput = z.strictObject({
   expectedHead: z.optional(z.nullable(z.string())),
+  expectedVersion: z.optional(z.int()),
   at: z.optional(z.string()),
   moveHead: z.optional(z.literal(false)),
   durability: z.optional(z.enum(["strict", "relaxed"])),

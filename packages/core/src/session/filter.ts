@@ -100,7 +100,7 @@ export interface Query {
 /** `owner` is the one that the list is bound to, `workspace` the located one of the filter. */
 export const toQuery = (filter: CheckedFilter, owner: string | undefined, workspace: Workspace | undefined): Query => {
   const { activity = {}, archived = false, hidden = false } = filter
-  const kinds = filter.kind === undefined ? listedKinds : [...new Set([filter.kind].flat())].toSorted()
+  const kinds = [...new Set([filter.kind ?? listedKinds].flat())].toSorted()
   const places = placesOf(filter, owner, workspace)
   const shelves = shelvesOf(archived, hidden, kinds)
   return {

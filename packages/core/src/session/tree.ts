@@ -10,7 +10,7 @@ import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { toDegraded } from "./list.ts"
 import { SessionTable } from "./model.ts"
 import type { SessionRow } from "./model.ts"
-import { isSeen } from "./program.ts"
+import { isSeen, requireSession } from "./program.ts"
 import type { Scope } from "./program.ts"
 import type { DegradedSession } from "./record.ts"
 
@@ -45,6 +45,7 @@ export interface Extent {
 /** Children of one session behind `after`, with theirs. */
 export const childrenOf = (scope: Scope, parentId: string, after: Place | undefined, extent: Extent) =>
   make(function* (tx) {
+    yield* requireSession(scope, parentId)
     const [family] = yield* readFamilies(tx, scope, [{ parentId, after }], extent.limit)
     const forest = yield* grow(scope, family!.rows, extent, [parentId])
     return { nodes: forest.nodes, next: family!.next, degraded: [...family!.degraded, ...forest.degraded] }
@@ -146,5 +147,5 @@ const familyOf = (scope: Scope, window: ReadonlyArray<Readonly<SessionRow> | Unr
     degraded = [...degraded, ...waiting]
     waiting = []
   }
-  return { rows: rows.filter((one) => isSeen(scope, one)), degraded: [...degraded, ...waiting], next: undefined }
+  return { rows, degraded: [...degraded, ...waiting], next: undefined }
 }
