@@ -31,7 +31,7 @@ const steps: ReadonlyArray<Step> = [
   { name: "types", commands: ["npm run -s types"] },
   { name: "publint", commands: eachTarball((tarball) => `publint ${tarball} --strict`) },
   { name: "attw", commands: eachTarball((tarball) => `attw ${tarball} --profile esm-only --quiet`) },
-  { name: "knip", commands: ["knip"] },
+  { name: "knip", commands: ["knip --no-config-hints"] },
   { name: "spec", commands: ["npm run -s spec"] },
   { name: "size", commands: ["size-limit --silent", "npm run -s size"] },
   { name: "packaging", commands: ["vitest run --config test/packaging/vitest.config.ts"] },
@@ -39,8 +39,17 @@ const steps: ReadonlyArray<Step> = [
 ]
 
 const run = (command: string) => {
-  const { status, stdout, stderr } = spawnSync(command, { shell: true, encoding: "utf8", maxBuffer: 1 << 28 })
-  return { passed: status === 0, output: `${stdout}${stderr}`.trimEnd() }
+  const { status, stdout, stderr } = spawnSync(command, {
+    shell: true,
+    encoding: "utf8",
+    env: { ...process.env, NO_COLOR: "1" },
+    maxBuffer: 1 << 28,
+  })
+  return {
+    passed: status === 0,
+    output: `${stderr}${stdout}`.trimEnd(),
+    lastLine: stdout.trimEnd().split("\n").at(-1) ?? "",
+  }
 }
 
 const asked = process.argv.slice(2)
@@ -54,9 +63,10 @@ for (const { name, commands } of steps.filter((step) => asked.length === 0 || as
   const results = commands.map(run)
   const seconds = ((performance.now() - stepStart) / 1000).toFixed(1)
   const broken = results.filter((result) => !result.passed)
-  const lastLine = results.at(-1)?.output.split("\n").at(-1) ?? ""
   for (const { output } of broken) console.log(`\n${output}\n`)
-  console.log(`${broken.length === 0 ? "ok    " : "FAILED"} ${name.padEnd(10)} ${seconds.padStart(6)} s   ${lastLine}`)
+  console.log(
+    `${broken.length === 0 ? "ok    " : "FAILED"} ${name.padEnd(10)} ${seconds.padStart(6)} s   ${results.at(-1)?.lastLine}`,
+  )
   if (broken.length > 0) failed.push(name)
 }
 rmSync(tarballs, { recursive: true })
