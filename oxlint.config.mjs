@@ -145,5 +145,14 @@ export default {
         "skein/pure-program": "error",
       },
     },
+    {
+      files: ["packages/core/src/*/service.ts"],
+      rules: {
+        "eslint/no-restricted-imports": imports(outside, core, {
+          group: ["../*/service.ts"],
+          message: "Services compose programs, in one commit: import the other concept's program.ts or model.ts.",
+        }),
+      },
+    },
   ],
 }
