@@ -20,12 +20,23 @@ const excludesAll = (bound: Bound | undefined) => bound !== undefined && bound.k
 /** Lengths of keys and orders take four bits. */
 export type BoundsForm = number
 
-export const formOf = ({ lower, upper }: Bounds): BoundsForm => {
-  const lowerLength = lower === undefined ? 0 : lower.key.length
-  const upperLength = upper === undefined ? 0 : upper.key.length
-  const open = (lower?.inclusive === false ? 1 : 0) | (upper?.inclusive === false ? 2 : 0)
-  return equalParts(lower, upper) | (lowerLength << 4) | (upperLength << 8) | (open << 12)
+export const formOf = (bounds: Bounds): BoundsForm => makeForm(bounds, equalParts(bounds))
+
+/**
+ * The form of a range that is asked for together with others: its last part stays an interval, even where that holds one
+ * value, so that runs of one entry are read by the same statement as longer ones.
+ */
+export const formAmongOthers = (bounds: Bounds): BoundsForm => {
+  const longest = Math.max(lengthOf(bounds.lower), lengthOf(bounds.upper))
+  return makeForm(bounds, Math.max(0, Math.min(equalParts(bounds), longest - 1)))
 }
+
+const makeForm = ({ lower, upper }: Bounds, equal: number): BoundsForm => {
+  const open = (lower?.inclusive === false ? 1 : 0) | (upper?.inclusive === false ? 2 : 0)
+  return equal | (lengthOf(lower) << 4) | (lengthOf(upper) << 8) | (open << 12)
+}
+
+const lengthOf = (bound: Bound | undefined) => (bound === undefined ? 0 : bound.key.length)
 
 /** How many forms there are: a caller that tells more ranges apart counts on from here. */
 export const formLimit: BoundsForm = 1 << 14
@@ -33,7 +44,7 @@ export const formLimit: BoundsForm = 1 << 14
 /** How many leading parts every row of the range shares with both bounds. */
 export const sharedParts = (form: BoundsForm): number => form & 15
 
-const equalParts = (lower: Bound | undefined, upper: Bound | undefined): number => {
+const equalParts = ({ lower, upper }: Bounds): number => {
   if (lower === undefined || upper === undefined) return 0
   // The last part of an exclusive bound is not itself in the range.
   const length = Math.min(

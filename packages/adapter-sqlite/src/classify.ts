@@ -140,9 +140,11 @@ const codeOf = (thrown: unknown): Code => {
   return { name: name ?? codeless(thrown, extended), extended }
 }
 
-/** Failures for which the driver has no code: an open that failed, and a connection that is closed. */
-const codeless = ({ message }: Error, code: string): string | undefined => {
+/** Failures that have no code of SQLite: an open that failed, a connection that is closed, a path that is no path. */
+const codeless = (thrown: Error, code: string): string | undefined => {
+  const { message } = thrown
   if (code === "CLIENT_CLOSED" || code === "TRANSACTION_CLOSED") return "CLOSED"
+  if ("syscall" in thrown) return "CANTOPEN"
   if (code !== "") return undefined
   if (message === "The database connection is not open") return "CLOSED"
   const failedOpen = /^ConnectionFailed\("Unable to open connection to local database .*: (\d+)"\)$/s.exec(message)

@@ -16,20 +16,17 @@ import type { Driver } from "./driver.ts"
 import { layoutOf } from "./engine.ts"
 import type { Store } from "./engine.ts"
 import { besides, fileState, whyUnavailable } from "./location.ts"
-import type { FileLocation, Location } from "./location.ts"
+import type { FileLocation } from "./location.ts"
+import type { Settings } from "./options.ts"
 import { upgrade, upgradeSettings } from "./upgrade.ts"
 
-/** Settings of the connections. */
-export interface Settings {
-  /** Bytes of pages that each connection keeps in memory. */
-  readonly cacheBytes: number
-  /** Bytes the file may grow to. */
-  readonly maxBytes: number | undefined
-}
-
 /** Throws a `StorageReason`, or what the driver throws. */
-export const openStore = (driver: Driver, location: Location, settings: Settings, schema: Schema): Store =>
-  location._tag === "Memory" ? openMemory(driver, settings, schema) : openFile(driver, location, settings, schema)
+export const openStore = (driver: Driver, settings: Settings, schema: Schema): Store => {
+  const { location } = settings
+  return location._tag === "Memory"
+    ? openMemory(driver, settings, schema)
+    : openFile(driver, location, settings, schema)
+}
 
 const openMemory = (driver: Driver, settings: Settings, schema: Schema): Store => {
   const writer = new Connection(driver, ":memory:")

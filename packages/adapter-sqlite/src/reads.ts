@@ -7,7 +7,7 @@
 import { compare, Corrupt } from "@skein/core/storage"
 import type { AnyTable, EngineRead, Index, Key, RangeRead, StoredRow } from "@skein/core/storage"
 import type { TextDecoder } from "node:util"
-import { boundValues, conditions, formLimit, formOf, isEmpty, sharedParts } from "./bounds.ts"
+import { boundValues, conditions, formAmongOthers, formLimit, formOf, isEmpty, sharedParts } from "./bounds.ts"
 import type { Bounds, BoundsForm } from "./bounds.ts"
 import { isTooBig } from "./classify.ts"
 import type { Connection } from "./connection.ts"
@@ -43,6 +43,10 @@ export class Reads {
     if (reads.length === 1) return [this.#rows(reads[0]!)]
     const answers: Array<Rows> = Array.from({ length: reads.length })
     for (const { limit, members, range } of this.#grouped(reads, answers)) {
+      if (members.length === 1) {
+        answers[members[0]!] = this.#rows(reads[members[0]!]!)
+        continue
+      }
       const found = range.rowsOfMany(
         members.map((at) => reads[at] as RangeRead),
         limit,
@@ -62,7 +66,7 @@ export class Reads {
         answers[at] = this.#rows(read)
         return
       }
-      const range = this.#table(read.table).range(read, read.index, read.reverse)
+      const range = this.#table(read.table).range(formAmongOthers(read), read.index, read.reverse)
       const limit = range.effectiveLimit(read)
       const known = groups.find((group) => group.range === range && group.limit === limit)
       if (known === undefined) groups.push({ range, limit, members: [at] })
@@ -79,10 +83,10 @@ export class Reads {
       case "Find": {
         const bound = { key: read.values, inclusive: true }
         const bounds = { lower: bound, upper: bound }
-        return table.range(bounds, read.index, false).rows(bounds, 1)
+        return table.range(formOf(bounds), read.index, false).rows(bounds, 1)
       }
       case "Range":
-        return isEmpty(read) ? [] : table.range(read, read.index, read.reverse).rows(read, read.limit)
+        return isEmpty(read) ? [] : table.range(formOf(read), read.index, read.reverse).rows(read, read.limit)
     }
   }
 
@@ -123,10 +127,9 @@ class TableReads {
   }
 
   /** The reads of all ranges that have this form, over one order and in one direction. */
-  range(bounds: Bounds, index: Index | undefined, reverse: boolean): RangeReads {
+  range(form: BoundsForm, index: Index | undefined, reverse: boolean): RangeReads {
     let forms = this.#orders.get(index)
     if (forms === undefined) this.#orders.set(index, (forms = new Map<number, RangeReads>()))
-    const form = formOf(bounds)
     const directed = reverse ? form + formLimit : form
     let reads = forms.get(directed)
     if (reads === undefined) {
@@ -180,7 +183,7 @@ class RangeReads {
   /** The rows of ranges which all have this limit. */
   rowsOfMany(ranges: ReadonlyArray<Bounds>, limit: number): ReadonlyArray<Rows> {
     const { form, reverse, table } = this.#common
-    if (ranges.length === 1 || table.bytes !== undefined) return ranges.map((range) => this.rows(range, limit))
+    if (table.bytes !== undefined) return ranges.map((range) => this.rows(range, limit))
     this.#many ??= this.#statement(manyRangesSql)
     const width = this.#shape.columns.length + 2
     const values = [JSON.stringify(ranges.map((range) => boundValues(range, form))), sqlLimit(limit)]

@@ -196,6 +196,21 @@ describe("a place that cannot be opened", () => {
     }),
   )
 
+  it.effect("STO-07 an option that makes no sense, and a path that is no path, are refused with a sentence", () =>
+    Effect.gen(function* () {
+      const sizes = [{ maxBytes: 0 }, { maxBytes: 1.5 }, { cacheBytes: NaN }, { cacheBytes: "1" as unknown as number }]
+      for (const options of sizes) {
+        const reason = yield* Effect.flip(open(newFile(), schema, options))
+        assert.deepInclude(reason, { _tag: "Unavailable" })
+        assert.include(reason.detail, "must be a whole number of bytes, more than 0")
+      }
+      assert.deepInclude(locate(undefined as unknown as string), { _tag: "Unavailable" })
+      assert.deepInclude(locate("file:a\0b"), { _tag: "Unavailable" })
+      const [tag] = yield* refusal(join(directory, "x".repeat(5_000)))
+      assert.strictEqual(tag, "Unavailable")
+    }),
+  )
+
   it.effect("STO-01 spaces, per cent signs and other letters in a path name the file they spell", () =>
     Effect.gen(function* () {
       const path = join(directory, "a b%#?é.db")

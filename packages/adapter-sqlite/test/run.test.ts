@@ -2,15 +2,10 @@ import { assert, it } from "@effect/vitest"
 import type { Durability, Engine, Machine, RunOptions, StorageReason } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import { commit, get, insert, range, read, update, write } from "../../../test/port/machine.ts"
-import type { Driver } from "../src/driver.ts"
-import { makeEngine } from "../src/engine.ts"
 import { libsql } from "../src/libsql.ts"
-import { locate } from "../src/location.ts"
-import type { FileLocation } from "../src/location.ts"
-import { openStore } from "../src/open.ts"
 import { newFile } from "./directory.ts"
 import { execute, query } from "./sql.ts"
-import { create, Note, open, schema, schemaOf } from "./store.ts"
+import { create, Note, noting, open, openWith, schema, schemaOf } from "./store.ts"
 
 const row = (n: number) => insert(Note, { book: "b", n })
 const stored = (path: string) => query(path, "SELECT n FROM note ORDER BY n").map(([n]) => n)
@@ -177,31 +172,13 @@ it.effect("STO-08 an engine whose tables another program has dropped fails with 
   }),
 )
 
-/** A driver that notes what is executed, by connection in the order they were opened. */
-const noting = () => {
-  const connections: Array<Array<string>> = []
-  const driver: Driver = (uri) => {
-    const notes: Array<string> = []
-    connections.push(notes)
-    const connection = libsql(uri)
-    return Object.assign(Object.create(connection), {
-      exec: (sql: string) => {
-        notes.push(sql)
-        connection.exec(sql)
-      },
-    })
-  }
-  return { connections, driver }
-}
-
 it.effect(
   "STO-04 a strict commit is flushed and a relaxed one is not, in any order, on the connection that writes",
   () =>
     Effect.gen(function* () {
-      const { connections, driver } = noting()
-      const location = locate(`file:${newFile()}`) as FileLocation
-      const engine = makeEngine(openStore(driver, location, { cacheBytes: 1_000_000, maxBytes: undefined }, schema))
-      const writer = connections[0]!
+      const { driver, notes: noted } = noting()
+      const engine = openWith(driver, newFile(), schema)
+      const writer = noted[0]!
       const notes = Effect.fnUntraced(function* (n: number, durability: Durability) {
         writer.length = 0
         yield* commit(
@@ -211,7 +188,7 @@ it.effect(
           },
           durability,
         )
-        return [...writer]
+        return writer.filter((sql) => sql !== "PRAGMA schema_version")
       })
       assert.deepStrictEqual(yield* notes(1, "strict"), ["BEGIN IMMEDIATE", "COMMIT"])
       assert.deepStrictEqual(yield* notes(2, "relaxed"), ["PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE", "COMMIT"])

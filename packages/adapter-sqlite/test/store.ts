@@ -5,8 +5,14 @@ import { index, int, table, text, unique } from "@skein/core/storage"
 import type { AnyTable, Engine, Migration, Schema, StorageReason } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
+import type { Driver } from "../src/driver.ts"
+import { makeEngine } from "../src/engine.ts"
 import { make } from "../src/index.ts"
 import type { Options } from "../src/index.ts"
+import { libsql } from "../src/libsql.ts"
+import { openStore } from "../src/open.ts"
+import { settingsOf } from "../src/options.ts"
+import type { Settings } from "../src/options.ts"
 
 export const Note = table("note", {
   row: z.object({ book: z.string(), n: z.number(), id: z.optional(z.string()), label: z.optional(z.string()) }),
@@ -33,3 +39,42 @@ export const open = (
 /** Opens a file and closes it again. */
 export const create = (path: string, as: Schema = schema): Effect.Effect<void, StorageReason> =>
   Effect.flatMap(open(path, as), (engine) => engine.close)
+
+/** Opens a file through a driver of the test's own. */
+export const openWith = (driver: Driver, path: string, as: Schema): Engine =>
+  makeEngine(openStore(driver, settingsOf({ url: `file:${path}` }) as Settings, as))
+
+/** A driver that notes what is executed and what is asked, for each connection in the order they were opened. */
+export const noting = () => {
+  const notes: Array<Array<string>> = []
+  const driver: Driver = (uri) => {
+    const noted: Array<string> = []
+    notes.push(noted)
+    const connection = libsql(uri)
+    return {
+      exec: (sql) => {
+        noted.push(sql)
+        connection.exec(sql)
+      },
+      prepare: (sql) => {
+        const statement = connection.prepare(sql)
+        return {
+          run: (values) => statement.run(values),
+          get: (values) => {
+            noted.push(sql)
+            return statement.get(values)
+          },
+          all: (values) => {
+            noted.push(sql)
+            return statement.all(values)
+          },
+        }
+      },
+      get inTransaction() {
+        return connection.inTransaction
+      },
+      close: () => connection.close(),
+    }
+  }
+  return { notes, driver }
+}

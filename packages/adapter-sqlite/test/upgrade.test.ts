@@ -5,14 +5,10 @@ import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
 import { insert, range, read, write } from "../../../test/port/machine.ts"
 import type { Driver } from "../src/driver.ts"
-import { makeEngine } from "../src/engine.ts"
 import { libsql } from "../src/libsql.ts"
-import { locate } from "../src/location.ts"
-import type { FileLocation } from "../src/location.ts"
-import { openStore } from "../src/open.ts"
 import { closedCopy, newFile } from "./directory.ts"
 import { execute, query } from "./sql.ts"
-import { create, open, schemaOf } from "./store.ts"
+import { create, open, openWith, schemaOf } from "./store.ts"
 
 const Old = table("page", {
   row: z.object({ book: z.string(), n: z.number(), title: z.string() }),
@@ -133,17 +129,11 @@ it.effect(
     Effect.gen(function* () {
       const path = yield* filled()
       const old = content(path)
-      const openWith = (driver: Driver) =>
-        Effect.try({
-          try: () => {
-            const location = locate(`file:${path}`) as FileLocation
-            return makeEngine(openStore(driver, location, { cacheBytes: 1_000_000, maxBytes: undefined }, after))
-          },
-          catch: (thrown) => thrown,
-        })
+      const opening = (driver: Driver) =>
+        Effect.try({ try: () => openWith(driver, path, after), catch: (thrown) => thrown })
       let at = 0
       for (; ; at++) {
-        const outcome = yield* Effect.result(openWith(breaksOff(at)))
+        const outcome = yield* Effect.result(opening(breaksOff(at)))
         if (outcome._tag === "Success") break
         assert.propertyVal(outcome.failure, "message", "broken off")
         assert.deepStrictEqual(content(path), old)
