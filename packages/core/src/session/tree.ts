@@ -147,5 +147,5 @@ const familyOf = (scope: Scope, window: ReadonlyArray<Readonly<SessionRow> | Unr
     degraded = [...degraded, ...waiting]
     waiting = []
   }
-  return { rows, degraded: [...degraded, ...waiting], next: undefined }
+  return { rows: rows.filter((one) => isSeen(scope, one)), degraded: [...degraded, ...waiting], next: undefined }
 }
