@@ -1,19 +1,27 @@
 import { suite } from "@skein/contract-tests/suite"
-import { rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll } from "vitest"
 import { sqlite } from "../src/index.ts"
 import { libsql } from "../src/libsql.ts"
-import { filesOf, newFile } from "./directory.ts"
+import { filesOf } from "./directory.ts"
 import { execute, query } from "./sql.ts"
 
-const megabyte = 1024 * 1024
+// In memory where the system has such a place: the laws make hundreds of stores, and what a disk promises when the power
+// fails cannot be seen from here.
+const directory = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "skein-contract-"))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+let files = 0
 const place = (options: { readonly maxBytes?: number } = {}) => {
-  const path = newFile()
+  const path = join(directory, `${++files}.db`)
   return { path, backend: sqlite({ url: `file:${path}`, ...options }) }
 }
 
 suite("sqlite", {
   fresh: () => place(),
-  small: () => place({ maxBytes: 4 * megabyte }),
+  small: () => place({ maxBytes: 4 * 1024 * 1024 }),
   dispose: ({ path }) => {
     for (const suffix of Object.keys(filesOf(path))) rmSync(path + suffix)
   },

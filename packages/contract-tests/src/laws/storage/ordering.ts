@@ -74,14 +74,14 @@ const Reserved = table("order", {
     group: z.string(),
     key: z.number(),
     select: z.number(),
-    json: z.string(),
-    bytes: z.optional(z.custom<Uint8Array>((value) => value instanceof Uint8Array)),
+    where: z.string(),
+    blob: z.optional(z.custom<Uint8Array>((value) => value instanceof Uint8Array)),
     value: z.optional(z.string()),
     rowid: z.optional(z.number()),
   }),
   key: [text("group"), int("key")],
-  indexes: { index: index(descInt("select"), text("json")), table: index(text("value")), rowid: index(int("rowid")) },
-  bytes: "bytes",
+  indexes: { index: index(descInt("select"), text("where")), table: index(text("value")), rowid: index(int("rowid")) },
+  bytes: "blob",
 })
 
 /** A schema whose tables and fields are named like object members. */
@@ -195,8 +195,8 @@ export const orderingLaws = [
           group: "g",
           key: n,
           select: -n,
-          json: `{${n}}`,
-          bytes: Uint8Array.of(n),
+          where: `{${n}}`,
+          blob: Uint8Array.of(n),
           value: `v${n}`,
           rowid: 10 - n,
         }))
