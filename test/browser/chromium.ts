@@ -46,10 +46,12 @@ export const inChromium = (title: string, tests: (browser: Browser) => void): vo
 }
 
 const start = async () => {
+  const executable = chromiumPath()
+  if (executable === undefined) throw new Error("Chromium is not installed: npm run browsers")
   const server = await servePage(await bundle("page/main.ts"))
   const profile = await mkdtemp(join(tmpdir(), "skein-chromium-"))
   const origin = new URL(server.url).origin
-  let context = await launch(profile)
+  let context = await launch(executable, profile)
 
   const storageOf = async (page: Page) => {
     // What a session asks for holds until the session ends, so it stays.
@@ -79,7 +81,7 @@ const start = async () => {
       for (const lock of ["SingletonLock", "SingletonCookie", "SingletonSocket"])
         await rm(join(profile, lock), { force: true })
       await between?.(profile)
-      context = await launch(profile)
+      context = await launch(executable, profile)
     },
     stop: async () => {
       await context.close()
@@ -101,11 +103,8 @@ const flags = [
 ]
 
 /** A context that is not persistent would keep IndexedDB in memory. */
-const launch = (profile: string): Promise<BrowserContext> => {
-  const executablePath = chromiumPath()
-  if (executablePath === undefined) throw new Error("Chromium is not installed: npm run browsers")
-  return chromium.launchPersistentContext(profile, { executablePath, headless: true, args: flags })
-}
+const launch = (executablePath: string, profile: string): Promise<BrowserContext> =>
+  chromium.launchPersistentContext(profile, { executablePath, headless: true, args: flags })
 
 /** Kills every process of the browser that runs on this profile, all at once. */
 const killAllOf = (profile: string): void => {
