@@ -5,6 +5,15 @@ import type { Law } from "../law.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
 import { messageLaws } from "./message.ts"
+import { projectLaws } from "./project.ts"
+import { sessionLaws } from "./session.ts"
 import { storageLaws } from "./storage/index.ts"
 
-export const laws: ReadonlyArray<Law> = [...storageLaws, ...messageLaws, ...headLaws, ...historyLaws]
+export const laws: ReadonlyArray<Law> = [
+  ...storageLaws,
+  ...projectLaws,
+  ...sessionLaws,
+  ...messageLaws,
+  ...headLaws,
+  ...historyLaws,
+]

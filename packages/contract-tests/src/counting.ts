@@ -1,0 +1,48 @@
+/**
+ * A backend that counts what is read from it.
+ */
+import { Backend } from "@skein/core/storage"
+import type { Engine, Machine } from "@skein/core/storage"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+export interface Counted {
+  readonly backend: Layer.Layer<Backend>
+  /** Rows that the engine gave, by table, since the last `reset`. */
+  readonly rows: (table: string) => number
+  readonly reset: () => void
+}
+
+export const counting = (backend: Layer.Layer<Backend>): Counted => {
+  const rows = new Map<string, number>()
+  const counted = (machine: Machine): Machine => {
+    let asked: ReadonlyArray<string> = []
+    return {
+      next: (answers) => {
+        answers?.forEach((given, i) => rows.set(asked[i]!, (rows.get(asked[i]!) ?? 0) + given.length))
+        const step = machine.next(answers)
+        asked = step._tag === "Read" ? step.reads.map(({ table }) => table.name) : []
+        return step
+      },
+    }
+  }
+  return {
+    rows: (table) => rows.get(table) ?? 0,
+    reset: () => rows.clear(),
+    backend: Layer.effect(
+      Backend,
+      Backend.use((real) =>
+        Effect.succeed(
+          Backend.of({
+            ...real,
+            open: (schema) =>
+              Effect.map(real.open(schema), (engine): Engine => ({
+                ...engine,
+                run: (machine, options, done) => engine.run(counted(machine), options, done),
+              })),
+          }),
+        ),
+      ),
+    ).pipe(Layer.provide(backend)),
+  }
+}
