@@ -46,6 +46,13 @@ const sourceOf = (ids: ReadonlyArray<string | ImportedMessage>, more: Partial<Im
 const bring = (ids: ReadonlyArray<string | ImportedMessage>, more: Partial<ImportedSession> = {}) =>
   Imports.use((imports) => imports.bring(origin, ...sourceOf(ids, more)))
 
+const kept = (field: string) => ({
+  _tag: "Remark",
+  kind: "kept",
+  position: "session ses_a",
+  reason: `its ${field} differs at the source, and was changed here`,
+})
+
 const shown = (sessionId = "ses_a") =>
   Messages.use((messages) => Effect.map(messages.page(sessionId), (page) => page.messages.map(({ id }) => id)))
 
@@ -130,8 +137,8 @@ describe("bringing a session in", () => {
         [said("m2").body, said("m3").body].map((body) => JSON.stringify(body)),
       )
       assert.deepEqual(
-        lost.remarks.map(({ kind, message }) => [kind, message]),
-        [["note", "c2"]],
+        lost.remarks.map(({ kind, position }) => [kind, position]),
+        [["repaired", "message c2"]],
       )
       assert.lengthOf(yield* read("ses_b"), 2)
     }).pipe(Effect.provide(services())),
@@ -144,11 +151,11 @@ describe("bringing a session in", () => {
 
       assert.deepInclude(brought, { read: 5, stored: 2 })
       assert.deepEqual(
-        brought.remarks.map(({ kind, message }) => [kind, message]),
+        brought.remarks.map(({ kind, position }) => [kind, position]),
         [
-          ["refused", "m2"],
-          ["refused", "m1"],
-          ["refused", "m3"],
+          ["lost", "message m2"],
+          ["lost", "message m1"],
+          ["lost", "message m3"],
         ],
       )
       assert.deepEqual(yield* shown(), ["m1", "m4"])
@@ -290,14 +297,21 @@ describe("importing again", () => {
       yield* bring(["m1", "m2"])
       yield* messages.append("ses_a", { id: "mine", body: { role: "user", content: "mine" } })
 
-      assert.deepInclude(yield* bring(["m1", "m2", "m3"]), { outcome: "updated", added: 1, kept: ["head"] })
+      assert.deepInclude(yield* bring(["m1", "m2", "m3"]), {
+        outcome: "updated",
+        added: 1,
+        remarks: [kept("head")],
+      })
 
       assert.deepEqual(yield* shown(), ["m1", "m2", "mine"])
       assert.deepEqual(
         (yield* messages.siblings("ses_a", "m3")).messages.map(({ id }) => id),
         ["mine", "m3"],
       )
-      assert.deepInclude(yield* bring(["m1", "m2", "m3", "m4"]), { added: 1, kept: ["head"] })
+      assert.deepInclude(yield* bring(["m1", "m2", "m3", "m4"]), {
+        added: 1,
+        remarks: [kept("head")],
+      })
       assert.deepEqual(
         (yield* messages.path("ses_a", "m4")).map(({ id }) => id),
         ["m1", "m2", "m3", "m4"],
@@ -330,7 +344,7 @@ describe("importing again", () => {
       yield* sessions.update("ses_a", { title: "Mine", archived: false })
       const brought = yield* bring(["m1"], { title: "Renamed again", archived: true })
 
-      assert.deepEqual(brought.kept, ["title"])
+      assert.deepEqual(brought.remarks, [kept("title")])
       assert.deepInclude(yield* session(), { title: "Mine", archived: false })
     }).pipe(Effect.provide(services())),
   )
@@ -361,8 +375,8 @@ describe("importing again", () => {
       const brought = yield* bring(["m1", said("m2", "other"), "m3", "m4"])
 
       assert.deepEqual(
-        brought.remarks.map(({ kind, message }) => [kind, message]),
-        [["changed", "m2"]],
+        brought.remarks.map(({ kind, position }) => [kind, position]),
+        [["repaired", "message m2"]],
       )
       assert.deepEqual(yield* shown(), ["m1", "m2", "m3", "m4"])
     }).pipe(Effect.provide(services())),
