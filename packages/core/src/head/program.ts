@@ -377,8 +377,11 @@ export const deleteBranch = (
     if (keepUpTo === 0) tx.remove(BranchTable, [treeId, branch])
     tx.removeRange(EntryTable, { prefix: [treeId, branch], after: [treeId, branch, keepUpTo] })
     if (stand === undefined) {
+      // What followed the head is gone: the next entry goes right behind it again.
+      const becomesTip = isSamePlace(session.head, { branch, pos: keepUpTo })
       tx.update(SessionTable, [sessionId], (one) => ({
         ...one,
+        ...(becomesTip && { tip: one.facts.entries - keepUpTo }),
         revision: one.revision + 1,
         updatedAt: Math.max(one.updatedAt, move.at),
       }))
