@@ -1,0 +1,205 @@
+/**
+ * Nothing is ever half done (A25, MSG-02, STO-02): whatever fails, and wherever a process stops, the store is as it was
+ * before the operation or as it is after it.
+ */
+import { copyFileSync, existsSync } from "node:fs"
+import { join } from "node:path"
+import { isDeepStrictEqual } from "node:util"
+import type { Backend } from "@skein/core/storage"
+import { CommitUncertain, StorageError, Unavailable } from "@skein/core/storage"
+import type * as Layer from "effect/Layer"
+import { canonical } from "../../packages/core/src/value.ts"
+import { inDirectory } from "./directory.ts"
+import { faulty } from "./faults.ts"
+import type { Fault } from "./faults.ts"
+import { inspectFile } from "./file.ts"
+import { beginning } from "./operations.ts"
+import type { Operation } from "./operations.ts"
+import { unless } from "./outcome.ts"
+import type { Outcome } from "./outcome.ts"
+import { countUp, start } from "./processes.ts"
+import type { StoreRows } from "./rows.ts"
+import { sqliteWith, watched } from "./steps.ts"
+import { openFile, openStore } from "./store.ts"
+import type { Store } from "./store.ts"
+
+export interface StepOptions {
+  readonly path: string
+  readonly operation: string
+  /** After which of its statements it is killed; 0: before the first. */
+  readonly step: number
+}
+
+const prepare = async (store: Store, { prepare }: Operation): Promise<void> => {
+  await store.run(beginning)
+  if (prepare !== undefined) await store.run(prepare)
+}
+
+/** Rows without what differs from run to run: times, and the ids that are minted for trees. */
+const comparable = (rows: StoreRows): unknown => {
+  const names = new Map(rows.sessions.map(({ id, treeId }) => [treeId, `the tree of ${id}`]))
+  const change = (name: string, value: unknown) => {
+    if (["createdAt", "updatedAt", "activityAt", "at"].includes(name)) return 0
+    return name === "treeId" ? names.get(String(value)) : value
+  }
+  return Object.values(rows).map((list: ReadonlyArray<unknown>) =>
+    list.map((row) => canonical(JSON.parse(JSON.stringify(row, change)))).toSorted(),
+  )
+}
+
+/** The engine refuses at every row that an operation writes, and the answer gets lost. */
+export const refusals = async (backend: () => Layer.Layer<Backend>, operation: Operation): Promise<Outcome> => {
+  const twin = faulty(backend())
+  const model = openStore(twin.backend)
+  await prepare(model, operation)
+  await model.run(operation.run)
+  const after = await model.rows()
+  await model.close()
+
+  const { backend: struck, rowsWritten, strike } = faulty(backend())
+  const store = openStore(struck)
+  await prepare(store, operation)
+  const before = await store.rows()
+  const failures: Array<string> = []
+  const reason = new Unavailable({ detail: "the disk is gone" })
+  const count = twin.rowsWritten()
+  for (let k = 0; k <= count; k++) {
+    const failure = await struckBy(store, operation, strike, { _tag: "Refused", after: k, reason })
+    const where = `${operation.name}, refused after ${k} of ${count} rows:`
+    failures.push(
+      ...unless(failure === reason._tag, `${where} it ended with ${failure}`),
+      ...unless(isDeepStrictEqual(await store.rows(), before), `${where} the store has changed`),
+    )
+  }
+  const uncertain = new CommitUncertain({ detail: "the answer was lost" })
+  const lost = await struckBy(store, operation, strike, { _tag: "Lost", reason: uncertain })
+  const rows = await store.rows()
+  failures.push(
+    ...unless(lost === uncertain._tag, `${operation.name}, its answer lost: it ended with ${lost}`),
+    ...unless(
+      isDeepStrictEqual(comparable(rows), comparable(after)),
+      `${operation.name}: with its answer lost the store is another than without`,
+    ),
+    ...unless(rowsWritten() > 0, `${operation.name}: nothing was written before`),
+    ...(await store.problems()),
+  )
+  await store.close()
+  return { figures: `${operation.name}: ${count + 2} faults`, failures }
+}
+
+/** How an operation ended under a fault. */
+const struckBy = async (
+  store: Store,
+  { run }: Operation,
+  strike: (fault: Fault | undefined) => void,
+  fault: Fault,
+): Promise<string> => {
+  strike(fault)
+  try {
+    await store.run(run)
+    return "success"
+  } catch (failure) {
+    return failure instanceof StorageError ? failure.reason._tag : String(failure)
+  } finally {
+    strike(undefined)
+  }
+}
+
+/**
+ * A crash at every statement of an operation: after each one the files are copied, as a process that stops there would
+ * leave them, and opened.
+ */
+export const crashes = (operation: Operation): Promise<Outcome> =>
+  inDirectory(async (directory) => {
+    const path = join(directory, "store.db")
+    const copies: Array<string> = []
+    let isWatching = false
+    const copy = () => {
+      const to = join(directory, `after-${copies.length}.db`)
+      copyFileSync(path, to)
+      if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${to}-wal`)
+      copies.push(to)
+    }
+    const driver = watched((_, run) => {
+      const answer = run()
+      if (isWatching) copy()
+      return answer
+    })
+    const store = openStore(sqliteWith(driver, { url: `file:${path}` }))
+    await prepare(store, operation)
+    const before = await store.rows()
+    isWatching = true
+    copy()
+    await store.run(operation.run)
+    isWatching = false
+    const after = await store.rows()
+    await store.close()
+
+    const failures: Array<string> = []
+    let seen = before
+    for (const [step, file] of copies.entries()) {
+      const where = `${operation.name}, stopped after ${step} of ${copies.length - 1} statements:`
+      const { problems, rows } = inspectFile(file)
+      failures.push(...problems.map((problem) => `${where} ${problem}`))
+      if (isDeepStrictEqual(rows, after)) seen = after
+      if (!isDeepStrictEqual(rows, seen)) failures.push(`${where} the store is neither as before nor as after`)
+      failures.push(...(await completes(file, operation, after)).map((problem) => `${where} ${problem}`))
+    }
+    failures.push(...unless(seen === after, `${operation.name}: what it did is not on disk at its end`))
+    return { figures: `${operation.name}: ${copies.length} crashes`, failures }
+  })
+
+/** A new process finds what is there and goes on: where the operation is missing, it can be done. */
+const completes = async (path: string, operation: Operation, after: StoreRows): Promise<ReadonlyArray<string>> => {
+  const isDone = isDeepStrictEqual(inspectFile(path).rows, after)
+  const store = openFile(path)
+  try {
+    if (!isDone) await store.run(operation.run)
+    return unless(isDeepStrictEqual(comparable(await store.rows()), comparable(after)), "it cannot be done afterwards")
+  } catch (failure) {
+    return [`it cannot be done afterwards: ${String(failure)}`]
+  } finally {
+    await store.close()
+  }
+}
+
+/** The same with a real process and a real `kill -9`, at one statement. `undefined`: it has fewer statements. */
+export const killedAt = (operation: Operation, step: number): Promise<ReadonlyArray<string> | undefined> =>
+  inDirectory(async (directory) => {
+    const path = join(directory, "store.db")
+    const store = openFile(path)
+    await prepare(store, operation)
+    const before = await store.rows()
+    await store.close()
+
+    const options: StepOptions = { path, operation: operation.name, step }
+    const child = start("half-done", options)
+    await child.ready
+    child.go()
+    if ((await child.ended) === 0) return undefined
+    const { problems, rows } = inspectFile(path)
+    if (isDeepStrictEqual(rows, before)) return problems
+    const model = openFile(join(directory, "model.db"))
+    await prepare(model, operation)
+    await model.run(operation.run)
+    const after = await model.rows()
+    await model.close()
+    const where = `${operation.name}, killed after ${step} statements:`
+    return [
+      ...problems.map((problem) => `${where} ${problem}`),
+      ...unless(
+        isDeepStrictEqual(comparable(rows), comparable(after)),
+        `${where} the store is neither as before nor as after`,
+      ),
+    ]
+  })
+
+/** Kills a process at every statement of every operation. */
+export const killedEverywhere = async (operations: ReadonlyArray<Operation>): Promise<Outcome> => {
+  const found: Array<ReadonlyArray<string>> = []
+  for (const operation of operations) found.push(...(await countUp((step) => killedAt(operation, step))))
+  return {
+    figures: `${operations.length} operations killed at ${found.length} statements`,
+    failures: found.flat(),
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Many processes, `kill -9` and faults, at length. The tests beside this file are the same in short.
+ *
+ *   npm run chaos                 everything, a few minutes
+ *   npm run chaos -- kills        only what has this in its name
+ *   SKEIN_SEED=7 npm run chaos    with the same random moments as another run
+ *
+ * Each line ends with what was found; the last one counts them. Exits with 1 where something does not hold.
+ */
+import { memory } from "@skein/adapter-memory"
+import { sqlite } from "@skein/adapter-sqlite"
+import { seedOfRun } from "../port/seed.ts"
+import { fullDisk } from "./full-disk.ts"
+import { crashes, killedEverywhere, refusals } from "./half-done.ts"
+import { kills } from "./kills.ts"
+import { manyWriters } from "./many-writers.ts"
+import { oneSession } from "./one-session.ts"
+import { operations } from "./operations.ts"
+import type { Operation } from "./operations.ts"
+import type { Outcome } from "./outcome.ts"
+import { interruptedUpgrades, racedUpgrades, upgradeKilledEverywhere } from "./upgrades.ts"
+
+const seed = seedOfRun()
+
+/** One campaign for all operations. */
+const each = async (campaign: (operation: Operation) => Promise<Outcome>): Promise<Outcome> => {
+  const outcomes: Array<Outcome> = []
+  for (const operation of operations) outcomes.push(await campaign(operation))
+  const count = outcomes.reduce((sum, { figures }) => sum + Number(/: (\d+) /.exec(figures)?.[1]), 0)
+  return {
+    figures: `${operations.length} operations, ${count} times`,
+    failures: outcomes.flatMap(({ failures }) => failures),
+  }
+}
+
+const campaigns: Readonly<Record<string, () => Promise<Outcome>>> = {
+  "many writers": () => manyWriters({ processes: 4, appends: 300, judgeTimers: true }),
+  "one session": () => oneSession({ appends: 100 }),
+  "kills, one writer": () => kills({ kills: 50, writers: 1, killsPerFile: 10, seed }),
+  "kills, many writers": () => kills({ kills: 50, writers: 3, killsPerFile: 10, seed: seed + 1 }),
+  "refused at every row, memory": () => each((operation) => refusals(() => memory(), operation)),
+  "refused at every row, SQLite": () => each((operation) => refusals(() => sqlite({ url: ":memory:" }), operation)),
+  "stopped at every statement": () => each(crashes),
+  "killed at every statement": () => killedEverywhere(operations),
+  "full disk": fullDisk,
+  "upgrade stopped at every statement": interruptedUpgrades,
+  "upgrade killed at every statement": upgradeKilledEverywhere,
+  "upgrade raced": () => racedUpgrades({ processes: 3, rounds: 5 }),
+}
+
+/** A campaign that does not come to its end has failed too. */
+const longestCampaign = 10 * 60_000
+
+const bounded = (campaign: Promise<Outcome>): Promise<Outcome> =>
+  Promise.race([
+    campaign,
+    new Promise<Outcome>((resolve) =>
+      setTimeout(() => resolve({ figures: "", failures: ["it did not come to its end"] }), longestCampaign).unref(),
+    ),
+  ])
+
+const asked = process.argv.slice(2)
+const chosen = Object.entries(campaigns).filter(
+  ([name]) => asked.length === 0 || asked.some((part) => name.includes(part)),
+)
+if (chosen.length === 0) throw new Error(`nothing is called so; there are: ${Object.keys(campaigns).join(" · ")}`)
+
+console.log(`seed ${seed}`)
+const broken: Array<string> = []
+for (const [name, campaign] of chosen) {
+  const start = performance.now()
+  const { failures, figures } = await bounded(campaign())
+  const seconds = ((performance.now() - start) / 1_000).toFixed(1)
+  for (const failure of failures.slice(0, 20)) console.log(`       ${failure}`)
+  console.log(`${failures.length === 0 ? "ok    " : "FAILED"} ${name.padEnd(34)} ${seconds.padStart(6)} s   ${figures}`)
+  if (failures.length > 0) broken.push(name)
+}
+console.log(
+  broken.length === 0
+    ? `${chosen.length} campaigns, all hold`
+    : `${broken.length} of ${chosen.length}: ${broken.join("; ")}`,
+)
+process.exit(broken.length === 0 ? 0 : 1)

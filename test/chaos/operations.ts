@@ -1,0 +1,86 @@
+/**
+ * What users do to a store, one commit each, for faults to strike.
+ */
+import * as Effect from "effect/Effect"
+import type { Services } from "../../packages/core/src/services.ts"
+import { Heads } from "../../packages/core/src/head/service.ts"
+import { History } from "../../packages/core/src/history/service.ts"
+import { Messages } from "../../packages/core/src/message/service.ts"
+import { Sessions } from "../../packages/core/src/session/service.ts"
+
+export interface Operation {
+  readonly name: string
+  readonly run: Effect.Effect<unknown, unknown, Services>
+  /** What has to be done before, beside `beginning`. */
+  readonly prepare?: Effect.Effect<unknown, unknown, Services>
+}
+
+const user = (id: string) => ({ id, body: { role: "user", content: `the user says ${id}` } })
+const assistant = (id: string) => ({ id, body: { role: "assistant", content: `the answer is ${id}` } })
+
+/** A conversation of two branches, `m1 m2 m3 m4` and `m1 b1 b2`, whose head stands at m4. */
+export const beginning = Effect.gen(function* () {
+  const sessions = yield* Sessions
+  const messages = yield* Messages
+  const heads = yield* Heads
+  yield* sessions.create({ id: "s1", title: "First", workspace: "/work/one" })
+  yield* messages.appendMany("s1", [user("m1"), assistant("m2"), user("m3"), assistant("m4")])
+  yield* heads.checkout("s1", "m1")
+  yield* messages.appendMany("s1", [assistant("b1"), user("b2")])
+  yield* heads.checkout("s1", "m4")
+})
+
+const withMessages = (use: (messages: Messages["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Messages), use)
+const withHeads = (use: (heads: Heads["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Heads), use)
+const withSessions = (use: (sessions: Sessions["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Sessions), use)
+
+export const operations: ReadonlyArray<Operation> = [
+  { name: "append", run: withMessages((messages) => messages.append("s1", user("n1"))) },
+  {
+    name: "append three",
+    run: withMessages((messages) => messages.appendMany("s1", [user("n1"), assistant("n2"), user("n3")])),
+  },
+  {
+    name: "append on a new branch",
+    prepare: withHeads((heads) => heads.checkout("s1", "m3")),
+    run: withMessages((messages) => messages.append("s1", assistant("n1"))),
+  },
+  {
+    name: "append beside the head",
+    run: withMessages((messages) => messages.append("s1", user("n1"), { at: "b2" })),
+  },
+  {
+    name: "commit a user message",
+    run: withMessages((messages) => messages.commitUserMessage({ sessionId: "s1", messageKey: "k1", body: "Hello" })),
+  },
+  { name: "checkout", run: withHeads((heads) => heads.checkout("s1", "b2")) },
+  { name: "undo", run: withHeads((heads) => heads.undo("s1")) },
+  {
+    name: "redo",
+    prepare: withHeads((heads) => heads.undo("s1")),
+    run: withHeads((heads) => heads.redo("s1")),
+  },
+  { name: "name a branch", run: withHeads((heads) => heads.nameBranch("s1", 2, "the other way")) },
+  { name: "delete a branch", run: withHeads((heads) => heads.deleteBranch("s1", 2)) },
+  { name: "delete the head's branch", run: withHeads((heads) => heads.deleteBranch("s1", 1, { moveTo: "b2" })) },
+  {
+    name: "delete what follows the head",
+    prepare: withHeads((heads) => heads.checkout("s1", "m1")),
+    run: withHeads((heads) => heads.deleteBranch("s1", 1)),
+  },
+  {
+    name: "compact",
+    run: Effect.flatMap(Effect.service(History), (history) =>
+      history.compact("s1", { summary: "They talked.", keepFrom: "m3", operationId: "o1" }),
+    ),
+  },
+  { name: "create", run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/work/two" })) },
+  {
+    name: "create with a first message",
+    run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/work/two", first: user("n1") })),
+  },
+  { name: "rename", run: withSessions((sessions) => sessions.rename("s1", "Second")) },
+]
