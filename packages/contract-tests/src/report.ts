@@ -20,7 +20,7 @@ export interface Options {
   readonly runs?: number
   /** Default `true`: a random law that is broken looks for a small case that shows it, which may take a while. */
   readonly shrink?: boolean
-  /** Milliseconds after which a law has failed. Default 60,000. */
+  /** Milliseconds after which a law has failed. Default 60,000, and more in proportion where `runs` is over 200. */
   readonly limit?: number
 }
 
@@ -30,19 +30,20 @@ export const chosen = ({ only, quick = false }: Options, laws: ReadonlyArray<Law
 
 /** Settings with every default filled in. */
 export const trialSettings = (options: Options): Settings => {
-  const { limit = 60_000, runs = 200, seed = Math.floor(Math.random() * 2 ** 31), shrink = true } = options
+  const { runs = 200, seed = Math.floor(Math.random() * 2 ** 31), shrink = true } = options
+  const { limit = 60_000 * Math.max(1, runs / 200) } = options
   return { limit, runs, seed, shrink }
 }
 
 /**
- * Holds the stores of a harness to the laws, one after another, and answers one result a law, in order. Never rejects
- * because a law is broken: that is a result.
+ * Holds the stores of a harness to the laws, one after another, and answers one result a law, in order. A broken law is
+ * a result; only a selector that matches nothing rejects.
  *
  * @example
  * const results = await report({ fresh: () => ({ backend: myAdapter({ path: newPath() }) }) })
  * for (const result of results) console.log(result.status, result.law)
  */
-export const report = <P extends Place>(
+export const report = async <P extends Place>(
   harness: Harness<P>,
   options: Options = {},
   laws: ReadonlyArray<Law> = allLaws,

@@ -30,11 +30,7 @@ export class BrokenLaw extends Error {
   }
 }
 
-export const tryLaw = <P extends Place>(
-  law: Law,
-  harness: Harness<P>,
-  settings: Settings,
-): Effect.Effect<Result> =>
+export const tryLaw = <P extends Place>(law: Law, harness: Harness<P>, settings: Settings): Effect.Effect<Result> =>
   Effect.gen(function* () {
     const reason = obstacle(law, harness)
     if (reason !== undefined) return { law: law.name, milliseconds: 0, status: "not applicable", reason }

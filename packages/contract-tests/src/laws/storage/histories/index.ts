@@ -34,7 +34,7 @@ const follow = (store: Store, history: History) =>
     // Those that only read at a place did so before the commit at it.
     const inOrder = played.toSorted((a, b) => a.place - b.place || Number(a.committed) - Number(b.committed))
     for (const [at, { committed, ending, floor, place, step }] of inOrder.entries()) {
-      const told = () => `step ${at + 1}, ${tellStep(history.tables, step)},`
+      const told = () => `step ${at + 1}, ${tellStep(history, step)},`
       equal(ending, oracle.run(step.program), told)
       equal(place < floor, false, () => `${told()} called after ${floor} commits, ran before commit ${place}: that`)
       const shared = committed && inOrder[at + 1]?.place === place

@@ -80,14 +80,14 @@ export interface StepSpec {
   readonly program: ProgramSpec
   /** Which of two storages, where the history has two. */
   readonly storage: 0 | 1
-  /** Whether a program without writes goes through `read`. */
+  /** Whether a program without writes goes through `read`, where the history has two storages. */
   readonly read: boolean
   readonly durability: "strict" | "relaxed"
 }
 
 export interface History {
   readonly tables: ReadonlyArray<TableSpec>
-  /** Two storages on one store, instead of one. */
+  /** Two storages on one store, and a clock in it that counts their commits; instead of one storage. */
   readonly shared: boolean
   /** What is done before the clients begin, so that they find something. */
   readonly before: ReadonlyArray<StepSpec>

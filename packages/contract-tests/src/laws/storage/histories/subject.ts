@@ -92,7 +92,7 @@ export const play = (
           const witness = { place: 0, committed: false }
           const program = programOf(history, tables, step, witness, () => runs++)
           const before = floor
-          const ending = yield* endingOf(storages[step.storage], step, program)
+          const ending = yield* endingOf(storages[step.storage], step, history.shared, program)
           // Without a clock every run has a place of its own, in the order in which they were.
           const committed = history.shared ? witness.committed && "done" in ending : true
           floor = Math.max(floor, witness.place + (committed ? 1 : 0))
@@ -109,16 +109,25 @@ const startClock = Tx.make(function* (tx) {
   tx.insert(Clock, { id: 0, commits: 0 })
 })
 
+/** Without a clock nothing says between which commits a read had its snapshot, so that it goes in line with the others. */
+export const isRead = ({ program, read }: StepSpec, shared: boolean): boolean =>
+  shared && read && program.writes.length === 0
+
 interface Failed {
   readonly answers: ReadonlyArray<Answer>
 }
 
 const endingOf = (
   storage: Storage["Service"],
-  { durability, program: { end, writes }, read }: StepSpec,
+  step: StepSpec,
+  shared: boolean,
   program: Tx.Tx<ReadonlyArray<Answer>, Failed>,
 ): Effect.Effect<Ending> => {
-  const call = read && writes.length === 0 ? storage.read(program) : storage.transact(program, { durability })
+  const {
+    durability,
+    program: { end },
+  } = step
+  const call = isRead(step, shared) ? storage.read(program) : storage.transact(program, { durability })
   if (end !== "fail") return outcomeOf(call)
   return Effect.map(outcomeOf(Effect.flip(call)), (outcome): Ending => {
     if (!("done" in outcome)) return outcome

@@ -6,14 +6,17 @@ import { boundsOf, keyOf, newRow, orderOf, readOf } from "./decide.ts"
 import type { Bounds, Read } from "./decide.ts"
 import { fieldNames } from "./model.ts"
 import type { History, ProgramSpec, StepSpec, TableSpec, WriteSpec } from "./model.ts"
+import { isRead } from "./subject.ts"
 
-export const tell = ({ before, clients, shared, tables }: History): string =>
-  [
+export const tell = (history: History): string => {
+  const { before, clients, shared, tables } = history
+  return [
     ...tables.map((table, i) => `table ${i}: ${tellTable(table)}`),
     ...(shared ? ["two storages on one store"] : []),
-    ...before.map((step) => `before: ${tellStep(tables, step)}`),
-    ...clients.flatMap((steps, i) => steps.map((step) => `client ${i}: ${tellStep(tables, step)}`)),
+    ...before.map((step) => `before: ${tellStep(history, step)}`),
+    ...clients.flatMap((steps, i) => steps.map((step) => `client ${i}: ${tellStep(history, step)}`)),
   ].join("\n")
+}
 
 const tellTable = ({ bytes, indexes, key }: TableSpec): string => {
   const fields = (all: ReadonlyArray<{ readonly name: string; readonly desc: boolean }>) =>
@@ -22,10 +25,10 @@ const tellTable = ({ bytes, indexes, key }: TableSpec): string => {
   return [`key (${key.join(", ")})`, ...told, ...(bytes ? ["with bytes"] : [])].join(", ")
 }
 
-export const tellStep = (tables: ReadonlyArray<TableSpec>, step: StepSpec): string => {
-  const { durability, program, read, storage } = step
-  const called = read && program.writes.length === 0 ? "read" : `transact ${durability}`
-  return `${called} on storage ${storage}: ${tellProgram(tables, program)}`
+export const tellStep = ({ shared, tables }: History, step: StepSpec): string => {
+  const { durability, program, storage } = step
+  const called = isRead(step, shared) ? "read" : `transact ${durability}`
+  return `${called}${shared ? ` on storage ${storage}` : ""}: ${tellProgram(tables, program)}`
 }
 
 const tellProgram = (tables: ReadonlyArray<TableSpec>, { end, reads, together, writes }: ProgramSpec): string => {
