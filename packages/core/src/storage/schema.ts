@@ -77,9 +77,7 @@ export interface TableRebuild {
 /** Compares what is stored with what is declared. `undefined`: the store is new. */
 export const planUpgrade = (schema: Schema, stored: StoredSchema | undefined): UpgradePlan => {
   if (stored === undefined) return { _tag: "Upgrade", create: schema.tables, rebuild: [] }
-  if (stored.version > schema.version && stored.oldestWriter > schema.version) {
-    return { _tag: "Newer", found: stored.version }
-  }
+  if (stored.version > schema.version && !admits(stored, schema)) return { _tag: "Newer", found: stored.version }
   const create: Array<AnyTable> = []
   const rebuild: Array<TableRebuild> = []
   for (const table of schema.tables) {
@@ -98,6 +96,14 @@ export const planUpgrade = (schema: Schema, stored: StoredSchema | undefined): U
   if (create.length === 0 && rebuild.length === 0 && stored.version >= schema.version) return { _tag: "Current" }
   return { _tag: "Upgrade", create, rebuild }
 }
+
+/**
+ * Whether a newer store may be written by this code: it says so, and none of the tables that both know has changed. An
+ * older writer would leave the columns it does not know as they are.
+ */
+const admits = (stored: StoredSchema, schema: Schema): boolean =>
+  stored.oldestWriter <= schema.version &&
+  schema.tables.every((table) => [undefined, fingerprint(table)].includes(stored.tables[table.name]))
 
 const upgradeRow = (
   table: AnyTable,
