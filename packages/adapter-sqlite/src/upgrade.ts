@@ -14,7 +14,7 @@ import type { Connection } from "./connection.ts"
 import type { SqlValue } from "./driver.ts"
 import { createStatements, quoted } from "./layout.ts"
 import { decoded, makeDecoder, plainBytes } from "./record.ts"
-import { writeSql } from "./writes.ts"
+import { insertSql } from "./writes.ts"
 
 /** Settings that an upgrade needs and that cannot change in a transaction: views of other people keep their names. */
 export const upgradeSettings = "PRAGMA legacy_alter_table = ON"
@@ -53,7 +53,7 @@ const page = 100
 
 const copyRows = (connection: Connection, aside: string, rebuild: TableRebuild): void => {
   const decoder = makeDecoder()
-  const insert = connection.statement(writeSql.Insert(rebuild.table))
+  const insert = connection.statement(insertSql(rebuild.table))
   const select = connection.statement(selectSql(connection, aside, rebuild))
   for (let after: SqlValue = Number.MIN_SAFE_INTEGER; ;) {
     const rows = select.all([after, page])

@@ -1,8 +1,8 @@
 /**
  * Applies what a machine has decided to write, in its order.
  *
- * Guarantee: an update that finds no row is an error, not silence. Where no index field changed, only the JSON is
- * written, so that no index is touched.
+ * Guarantee: an update that finds no row is an error, not silence. Of the columns only those that changed are written, so
+ * that no index is touched for nothing.
  */
 import type { AnyTable, RangeRemoval, RowWrite, WriteStep } from "@skein/core/storage"
 import { boundValues, conditions, formOf, isEmpty } from "./bounds.ts"
@@ -34,12 +34,15 @@ export class Writes {
   }
 }
 
-type Kind = "Insert" | "Put" | "Update" | "UpdateJson" | "Remove"
+/** All columns: what is written when it is not known which of them changed. */
+const everyColumn = -1
 
 class TableWrites {
   readonly #connection: Connection
   readonly #table: AnyTable
-  readonly #statements = new Map<Kind, Statement>()
+  readonly #statements = new Map<RowWrite["_tag"], Statement>()
+  /** By which columns they write: one bit a column. */
+  readonly #updates = new Map<number, Statement>()
 
   constructor(connection: Connection, table: AnyTable) {
     this.#connection = connection
@@ -47,24 +50,18 @@ class TableWrites {
   }
 
   write(row: RowWrite): void {
-    if (row._tag === "Remove") {
-      this.#statement("Remove").run(row.key)
-      return
+    switch (row._tag) {
+      case "Remove":
+        this.#statement(row._tag).run(row.key)
+        return
+      case "Update":
+        this.#update(row)
+        return
+      default: {
+        const values: Array<SqlValue> = [...row.key, ...row.columns]
+        this.#statement(row._tag).run(this.#withBody(values, row))
+      }
     }
-    const { bytes, columns, json, key } = row
-    const values: Array<SqlValue> = []
-    if (row._tag !== "Update") {
-      values.push(...key, ...columns, json)
-      if (this.#table.bytes !== undefined) values.push(bytes ?? null)
-      this.#statement(row._tag).run(values)
-      return
-    }
-    if (row.columnsChanged) values.push(...columns)
-    values.push(json)
-    if (this.#table.bytes !== undefined) values.push(bytes ?? null)
-    values.push(...key)
-    const changed = this.#statement(row.columnsChanged ? "Update" : "UpdateJson").run(values)
-    if (changed === 0) throw new Error(`${this.#table.name} has no row ${JSON.stringify(key)} to update`)
   }
 
   removeRange(removal: RangeRemoval): void {
@@ -73,27 +70,64 @@ class TableWrites {
     this.#connection.statement(removalSql(this.#table, form)).run(boundValues(removal, form))
   }
 
-  #statement(kind: Kind): Statement {
-    const known = this.#statements.get(kind)
+  #update(row: StoringWrite): void {
+    const changes = changedColumns(row)
+    const values = this.#withBody(
+      row.columns.filter((_, at) => isAmong(changes, at)),
+      row,
+    )
+    values.push(...row.key)
+    let statement = this.#updates.get(changes)
+    if (statement === undefined) {
+      statement = this.#connection.statement(updateSql(this.#table, changes))
+      this.#updates.set(changes, statement)
+    }
+    if (statement.run(values) === 0)
+      throw new Error(`${this.#table.name} has no row ${JSON.stringify(row.key)} to update`)
+  }
+
+  #withBody(values: Array<SqlValue>, { bytes, json }: StoringWrite): Array<SqlValue> {
+    values.push(json)
+    if (this.#table.bytes !== undefined) values.push(bytes ?? null)
+    return values
+  }
+
+  #statement(tag: keyof typeof writeSql): Statement {
+    const known = this.#statements.get(tag)
     if (known !== undefined) return known
-    const statement = this.#connection.statement(writeSql[kind](this.#table))
-    this.#statements.set(kind, statement)
+    const statement = this.#connection.statement(writeSql[tag](this.#table))
+    this.#statements.set(tag, statement)
     return statement
   }
 }
+
+type StoringWrite = Exclude<RowWrite, { readonly _tag: "Remove" }>
+
+/** The columns that differ from the stored row: writing another would rewrite its indexes for nothing. */
+const changedColumns = ({ columns, columnsChanged, storedColumns }: StoringWrite): number => {
+  if (!columnsChanged) return 0
+  // More columns than a number has bits are written together.
+  if (storedColumns === undefined || columns.length > 30) return everyColumn
+  let changes = 0
+  for (let at = 0; at < columns.length; at++) if (columns[at] !== storedColumns[at]) changes |= 1 << at
+  return changes
+}
+
+const isAmong = (changes: number, at: number) => changes === everyColumn || (changes & (1 << at)) !== 0
 
 const keyNames = (table: AnyTable) => table.key.map(({ name }) => quoted(name))
 const columnNames = (table: AnyTable) => table.columns.map(({ name }) => quoted(name))
 const bodyNames = (table: AnyTable) => (table.bytes === undefined ? [`"json"`] : [`"json"`, `"bytes"`])
 
-const insertSql = (table: AnyTable): string => {
+export const insertSql = (table: AnyTable): string => {
   const names = [...keyNames(table), ...columnNames(table), ...bodyNames(table)]
   return `INSERT INTO ${quoted(table.name)} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`
 }
 
-const updateSql = (table: AnyTable, names: ReadonlyArray<string>): string => {
-  const changes = names.map((name) => `${name} = ?`).join(", ")
-  return `UPDATE ${quoted(table.name)} SET ${changes} ${whereKey(table)}`
+/** Writes the body, and of the columns those that changed. */
+export const updateSql = (table: AnyTable, changes: number): string => {
+  const names = [...columnNames(table).filter((_, at) => isAmong(changes, at)), ...bodyNames(table)]
+  return `UPDATE ${quoted(table.name)} SET ${names.map((name) => `${name} = ?`).join(", ")} ${whereKey(table)}`
 }
 
 const whereKey = (table: AnyTable) =>
@@ -101,17 +135,15 @@ const whereKey = (table: AnyTable) =>
     .map((name) => `${name} = ?`)
     .join(" AND ")}`
 
-/** The statement that makes one kind of change, for any table. */
-export const writeSql: Readonly<Record<Kind, (table: AnyTable) => string>> = {
+/** The statements that do not depend on what changed. */
+export const writeSql = {
   Insert: insertSql,
-  Put: (table) => {
+  Put: (table: AnyTable): string => {
     const changes = [...columnNames(table), ...bodyNames(table)].map((name) => `${name} = excluded.${name}`)
     return `${insertSql(table)} ON CONFLICT (${keyNames(table).join(", ")}) DO UPDATE SET ${changes.join(", ")}`
   },
-  Update: (table) => updateSql(table, [...columnNames(table), ...bodyNames(table)]),
-  UpdateJson: (table) => updateSql(table, bodyNames(table)),
-  Remove: (table) => `DELETE FROM ${quoted(table.name)} ${whereKey(table)}`,
-}
+  Remove: (table: AnyTable): string => `DELETE FROM ${quoted(table.name)} ${whereKey(table)}`,
+} as const
 
 /** Without bounds, SQLite drops all rows at once. */
 export const removalSql = (table: AnyTable, form: BoundsForm): string => {

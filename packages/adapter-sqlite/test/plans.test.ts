@@ -7,7 +7,7 @@ import { createStatements, indexName, orderOf } from "../src/layout.ts"
 import { libsql } from "../src/libsql.ts"
 import { getSql, joinedRangeSql, manyRangesSql, singleRowsSql } from "../src/reads.ts"
 import type { RangeForm } from "../src/reads.ts"
-import { removalSql, writeSql } from "../src/writes.ts"
+import { removalSql, updateSql, writeSql } from "../src/writes.ts"
 
 const Row = z.object({
   tree: z.string(),
@@ -125,7 +125,7 @@ it("STO-03 a bound of several parts narrows the index in all of them", () => {
 
 it("STO-03 reading, changing and removing by key is a search of the key", () => {
   for (const table of tables) {
-    const statements = [getSql(table), writeSql.Update(table), writeSql.UpdateJson(table), writeSql.Remove(table)]
+    const statements = [getSql(table), updateSql(table, -1), updateSql(table, 0), writeSql.Remove(table)]
     for (const plan of statements.map(planOf)) {
       expect(plan.join()).toMatch(/^SEARCH \w+ USING (INDEX sqlite_auto|INTEGER PRIMARY)/)
     }

@@ -140,6 +140,33 @@ it.effect("STO-07 an engine that lost its disk, or whose machine throws, goes on
   }),
 )
 
+it.effect("STO-02 an update writes the columns that changed and no other, so that their indexes are left alone", () =>
+  Effect.gen(function* () {
+    const path = newFile()
+    const engine = yield* open(path)
+    yield* write(engine, { rows: [insert(Note, { book: "b", n: 1, id: "one", label: "old" })] })
+    execute(
+      path,
+      `CREATE TABLE written (name);
+       CREATE TRIGGER on_id AFTER UPDATE OF id ON note BEGIN INSERT INTO written VALUES ('id'); END;
+       CREATE TRIGGER on_label AFTER UPDATE OF label ON note BEGIN INSERT INTO written VALUES ('label'); END`,
+    )
+    const columnsWritten = Effect.fnUntraced(function* (label: string | undefined, known: object) {
+      execute(path, "DELETE FROM written")
+      const row = { book: "b", n: 1, id: "one", ...(label !== undefined && { label }) }
+      yield* write(engine, { rows: [{ ...update(Note, row), ...known }] })
+      assert.deepStrictEqual(query(path, "SELECT id, label FROM note"), [["one", label ?? null]])
+      return query(path, "SELECT name FROM written ORDER BY name").flat()
+    })
+    assert.deepStrictEqual(yield* columnsWritten("new", { storedColumns: ["one", "old"] }), ["label"])
+    assert.deepStrictEqual(yield* columnsWritten(undefined, { storedColumns: ["one", "new"] }), ["label"])
+    assert.deepStrictEqual(yield* columnsWritten("new", { storedColumns: ["one", null] }), ["label"])
+    assert.deepStrictEqual(yield* columnsWritten("new", { columnsChanged: false }), [])
+    assert.deepStrictEqual(yield* columnsWritten("newer", {}), ["id", "label"])
+    yield* engine.close
+  }),
+)
+
 it.effect("STO-08 an engine whose tables another process has upgraded fails before its machine begins", () =>
   Effect.gen(function* () {
     const path = newFile()

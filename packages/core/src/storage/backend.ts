@@ -89,6 +89,8 @@ export type RowWrite =
       readonly columns: ReadonlyArray<KeyPart | null>
       /** On `Update`: whether any column differs from the stored row. Where not, only the JSON needs writing. */
       readonly columnsChanged: boolean
+      /** On `Update`, where known: the columns of the stored row, so that only those that differ need writing. */
+      readonly storedColumns?: ReadonlyArray<KeyPart | null> | undefined
     }
 
 export interface ReadStep {

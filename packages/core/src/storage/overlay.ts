@@ -372,7 +372,7 @@ export class Overlay implements View {
           // A removed range takes the stored row away first: what is updated then has to be put.
           const tag = cell.change === "Update" && this.#isRemoved(table, key) ? "Put" : cell.change!
           const columnsChanged = storedColumns === undefined || columns.some((part, i) => part !== storedColumns[i])
-          rows.push({ _tag: tag, table, key, json, bytes, columns, columnsChanged })
+          rows.push({ _tag: tag, table, key, json, bytes, columns, columnsChanged, storedColumns })
         }
       }
     }
