@@ -102,7 +102,7 @@ export const makeEngine = ({ layout, reader, schema, writer }: Store): Engine =>
 }
 
 /** Moves the log into the file where nobody else needs it, and never fails: what is committed is committed. */
-export const closeConnections = (writer: Connection, reader: Connection): void => {
+const closeConnections = (writer: Connection, reader: Connection): void => {
   if (reader !== writer) reader.close()
   try {
     writer.exec("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -9,7 +9,6 @@
 import { Unavailable } from "@skein/core/storage"
 import type { Schema } from "@skein/core/storage"
 import { judge } from "./bookkeeping.ts"
-import type { Verdict } from "./bookkeeping.ts"
 import { classify } from "./classify.ts"
 import { Connection } from "./connection.ts"
 import type { Driver } from "./driver.ts"
@@ -31,8 +30,7 @@ export const openStore = (driver: Driver, settings: Settings, schema: Schema): S
 const openMemory = (driver: Driver, settings: Settings, schema: Schema): Store => {
   const writer = new Connection(driver, ":memory:")
   configure(writer, settings)
-  bringUpToDate(writer, schema)
-  return { schema, writer, reader: writer, layout: layoutOf(writer) }
+  return { schema, writer, reader: writer, layout: bringUpToDate(writer, schema) }
 }
 
 const openFile = (driver: Driver, location: FileLocation, settings: Settings, schema: Schema): Store => {
@@ -108,8 +106,7 @@ const currentLayout = (writer: Connection, location: FileLocation, schema: Schem
     throw new Unavailable({ detail: `${location.path} has to be upgraded, and mode=ro does not allow it` })
   }
   if (writer.value("PRAGMA journal_mode") !== "wal") useLog(writer, location)
-  if (!isCurrent) bringUpToDate(writer, schema)
-  return isCurrent ? layout : inSnapshot(writer, () => layoutOf(writer))
+  return isCurrent ? layout : bringUpToDate(writer, schema)
 }
 
 const inSnapshot = <A>(connection: Connection, look: () => A): A => {
@@ -129,13 +126,16 @@ const useLog = (writer: Connection, { path }: FileLocation): void => {
   }
 }
 
-const bringUpToDate = (writer: Connection, schema: Schema): void => {
+/** Answers the layout that it made or found. Once it has committed, the next process may make another. */
+const bringUpToDate = (writer: Connection, schema: Schema): number => {
   writer.exec(upgradeSettings)
   writer.beginWrite("strict")
   try {
-    const verdict: Verdict = judge(writer, schema)
+    const verdict = judge(writer, schema)
     if (verdict._tag === "Upgrade") upgrade(writer, schema, verdict)
+    const layout = layoutOf(writer)
     writer.commit()
+    return layout
   } catch (thrown) {
     writer.rollback()
     throw thrown

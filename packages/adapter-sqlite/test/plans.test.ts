@@ -5,8 +5,8 @@ import * as z from "zod/mini"
 import { boundValues, formAmongOthers, formOf, isEmpty } from "../src/bounds.ts"
 import { createStatements, indexName, orderOf } from "../src/layout.ts"
 import { libsql } from "../src/libsql.ts"
-import { getSql, joinedRangeSql, manyRangesSql, singleRowsSql } from "../src/reads.ts"
-import type { RangeForm } from "../src/reads.ts"
+import { getSql, joinedRangeSql, manyRangesSql, singleRowsSql } from "../src/read-sql.ts"
+import type { RangeForm } from "../src/read-sql.ts"
 import { removalSql, updateSql, writeSql } from "../src/writes.ts"
 
 const Row = z.object({

@@ -2,6 +2,7 @@ import { assert, it } from "@effect/vitest"
 import type { Durability, Engine, Machine, RunOptions, StorageReason } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import { commit, get, insert, range, read, update, write } from "../../../test/port/machine.ts"
+import type { Driver } from "../src/driver.ts"
 import { libsql } from "../src/libsql.ts"
 import { newFile } from "./directory.ts"
 import { execute, query } from "./sql.ts"
@@ -183,6 +184,33 @@ it.effect("STO-08 an engine whose tables another process has upgraded fails befo
       assert.deepInclude(yield* Effect.flip(failing), { _tag: "VersionMismatch", found: 3, supported: 1 })
     }
     assert.deepStrictEqual(stored(path), [1, 2])
+    yield* engine.close
+  }),
+)
+
+it.effect("STO-08 a store that is upgraded further while it is being opened is noticed by the first run", () =>
+  Effect.gen(function* () {
+    const path = newFile()
+    let upgraded = false
+    const driver: Driver = (uri) => {
+      const connection = libsql(uri)
+      return {
+        exec: (sql) => {
+          connection.exec(sql)
+          if (sql !== "COMMIT" || upgraded) return
+          upgraded = true
+          Effect.runSync(create(path, schemaOf(3)))
+        },
+        prepare: (sql) => connection.prepare(sql),
+        get inTransaction() {
+          return connection.inTransaction
+        },
+        close: () => connection.close(),
+      }
+    }
+    const engine = openWith(driver, path, schema)
+    const reason = yield* Effect.flip(write(engine, { rows: [row(1)] }))
+    assert.deepInclude(reason, { _tag: "VersionMismatch", found: 3, supported: 1 })
     yield* engine.close
   }),
 )
