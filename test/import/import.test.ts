@@ -53,7 +53,7 @@ const importInProcess = (url: string, database: string): Promise<ImportReport> =
   })
 
 describe("an import into a SQLite file", () => {
-  it("A69 IMP-03 by three processes at once brings each message once", async () => {
+  it("A69 and IMP-03 by three processes at once brings each message once", async () => {
     const url = `file:${join(temporary(), "store.db")}`
     const database = copyOfFixture()
 
@@ -70,7 +70,7 @@ describe("an import into a SQLite file", () => {
     await skein.close()
   }, 60_000)
 
-  it("IMP-01 leaves no secret of the source in the file", async () => {
+  it("IMP-05 leaves no secret of the source in the file", async () => {
     const secret = "SECRET-51c0-DO-NOT-IMPORT"
     const headers = { authorization: `Bearer ${secret}`, "x-api-key": secret }
     const database = copyOfFixture(

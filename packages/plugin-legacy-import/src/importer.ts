@@ -51,14 +51,20 @@ export const importAll = (
 const importFrom = Effect.fnUntraced(function* (source: Source, { onProgress }: ImportOptions) {
   const found = yield* Stream.runCollect(source.discover)
   const sessions = found.filter((item): item is Found => !isRemark(item))
-  const reports: Array<SessionReport> = []
-  for (const one of sessions) {
-    const report = yield* importSession(source, one)
-    reports.push(report)
-    onProgress?.({ session: report, done: reports.length, total: sessions.length })
-  }
+  let done = 0
+  const reports = yield* Effect.forEach(
+    sessions,
+    (one) =>
+      Effect.tap(importSession(source, one), (session) =>
+        Effect.sync(() => onProgress?.({ session, done: ++done, total: sessions.length })),
+      ),
+    { concurrency: atOnce },
+  )
   return summarise(source.name, reports, found.filter(isRemark))
 })
+
+/** How many sessions are brought in side by side, so that their commits share a flush to disk. */
+const atOnce = 4
 
 const importSession = Effect.fnUntraced(function* (source: Source, { fingerprint, id }: Found) {
   const imports = yield* Imports

@@ -4,7 +4,8 @@
  * What a source guarantees:
  * - it only reads: files keep their bytes and names, and what it makes to read them is gone with its scope;
  * - all it gives describes one state of the other program, also while that program runs;
- * - streams come in pages that hold about 1 MiB, or one message where that is more; they may be run again and give the same;
+ * - streams come in pages that hold about 256 KiB, or one message where that is more; they may be run again, several at the
+ *   same time, and give the same;
  * - what cannot be read is a `Remark` in its place, and what stands behind it is still read;
  * - keys, tokens and share secrets are not looked at, and are in nothing it gives.
  *

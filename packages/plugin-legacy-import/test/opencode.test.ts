@@ -236,7 +236,7 @@ describe("a database written by opencode 1.18", () => {
 })
 
 describe("importing again", () => {
-  it("A69 IMP-03 writes nothing where nothing is new", async () => {
+  it("A69 and IMP-03 writes nothing where nothing is new", async () => {
     const database = copyOfFixture()
     const skein = await openStore()
     await importInto(skein, database)
@@ -253,7 +253,7 @@ describe("importing again", () => {
     expect(await contentOf(skein)).toBe(before)
   })
 
-  it("A69 IMP-03 adds exactly what is new when the source has grown, and keeps what was changed here", async () => {
+  it("A69 and IMP-03 adds exactly what is new when the source has grown, and keeps what was changed here", async () => {
     const database = copyOfFixture()
     const skein = await openStore()
     await importInto(skein, database)
@@ -308,7 +308,7 @@ describe("importing again", () => {
 })
 
 describe("what is damaged at the source", () => {
-  it("A71 IMP-04 is named, and costs nothing else", async () => {
+  it("A71 and IMP-04 is named, and costs nothing else", async () => {
     const time = 1_796_027_900_000
     const database = copyOfFixture(
       session("ses_damaged", time),
@@ -446,7 +446,7 @@ describe("what is damaged at the source", () => {
 })
 
 describe("secrets", () => {
-  it("IMP-01 of accounts, credentials, shares and response headers are in no row", async () => {
+  it("IMP-05 of accounts, credentials, shares and response headers are in no row", async () => {
     const secret = "SECRET-7f3a-DO-NOT-IMPORT"
     const time = 1_796_027_900_000
     const database = copyOfFixture(
@@ -492,7 +492,7 @@ describe("secrets", () => {
 })
 
 describe("what opencode's database may be", () => {
-  it("IMP-01 columns that a version does not have are absent", async () => {
+  it("IMP-05 columns that a version does not have are absent", async () => {
     const time = 1_700_000_000_000
     const database = copyOfFixture(
       "DROP TABLE part",
@@ -531,7 +531,7 @@ describe("what opencode's database may be", () => {
       () => copyOfFixture("ALTER TABLE message RENAME data TO body"),
       "has no column data",
     ],
-  ])("IMP-01 %s is refused with a sentence", async (_, database, problem) => {
+  ])("IMP-04 %s is refused with a sentence", async (_, database, problem) => {
     const skein = await openStore()
     const refused = await importInto(skein, database()).catch((error: unknown) => error)
     expect(refused).toMatchObject({ _tag: "SourceFailed", problem: expect.stringContaining(problem) })

@@ -129,7 +129,7 @@ describe("a private copy", () => {
 })
 
 describe("a long session", () => {
-  it("IMP-06 is read in pages of about 1 MiB, whatever is in it", async () => {
+  it("IMP-06 is read in pages of far less than 1 MiB, and a message that is larger for itself", async () => {
     const time = 1_796_027_900_000
     const text = "y".repeat(100_000)
     const database = copyOfFixture(
@@ -155,8 +155,8 @@ describe("a long session", () => {
     )
 
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(11_000_000)
-    expect(sizes.filter((size) => size > 1_200_000)).toHaveLength(1)
-    expect(sizes.length).toBeGreaterThan(8)
+    expect(sizes.filter((size) => size > 500_000)).toHaveLength(1)
+    expect(sizes.length).toBeGreaterThan(25)
   })
 
   it("IMP-06 of a thousand messages comes in whole and in order", async () => {

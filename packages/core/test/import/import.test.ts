@@ -198,7 +198,7 @@ describe("bringing a session in", () => {
     }),
   )
 
-  it.effect("IMP-01 a session that is described wrongly is refused, with the field", () =>
+  it.effect("API-06 a session that is described wrongly is refused, with the field", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(bring([], { title: " ".repeat(3) }))
       assert.deepInclude(error, { _tag: "InvalidInput", field: "session.title" })
@@ -208,7 +208,7 @@ describe("bringing a session in", () => {
 })
 
 describe("an import that does not come to its end", () => {
-  it.effect("IMP-08 shows nothing, and the next one shows all, once", () =>
+  it.effect("IMP-03 shows nothing, and the next one shows all, once", () =>
     Effect.gen(function* () {
       const imports = yield* Imports
       const [description, messages] = sourceOf(["m1", "m2", "m3"])
@@ -227,7 +227,7 @@ describe("an import that does not come to its end", () => {
     }).pipe(Effect.provide(services())),
   )
 
-  it.effect("IMP-02 is in the ledger as failed, keeps what came before, and may be tried again", () =>
+  it.effect("IMP-04 is in the ledger as failed, keeps what came before, and may be tried again", () =>
     Effect.gen(function* () {
       const imports = yield* Imports
       assert.isUndefined(yield* imports.record("other", "ses_a"))
@@ -247,7 +247,7 @@ describe("an import that does not come to its end", () => {
 })
 
 describe("importing again", () => {
-  it.effect("A69 IMP-03 writes nothing where nothing is new", () =>
+  it.effect("A69 and IMP-03 writes nothing where nothing is new", () =>
     Effect.gen(function* () {
       yield* bring(["m1", "m2"])
       const before = yield* session()
@@ -259,7 +259,7 @@ describe("importing again", () => {
     }).pipe(Effect.provide(services())),
   )
 
-  it.effect("A69 IMP-03 adds what is new, and the head goes along without a move", () =>
+  it.effect("A69 and IMP-03 adds what is new, and the head goes along without a move", () =>
     Effect.gen(function* () {
       const heads = yield* Heads
       yield* bring(["m1", "m2"])
@@ -273,7 +273,7 @@ describe("importing again", () => {
     }).pipe(Effect.provide(services())),
   )
 
-  it.effect("A69 IMP-03 many parts, twice and at the same time, are there once", () =>
+  it.effect("A69 and IMP-03 many parts, twice and at the same time, are there once", () =>
     Effect.gen(function* () {
       const ids = Array.from({ length: 450 }, (_, i) => `m${i}`)
       const results = yield* Effect.all([bring(ids), bring(ids), bring(ids)], { concurrency: "unbounded" })

@@ -26,10 +26,10 @@ export interface OpencodeOptions {
   readonly database: string
 }
 
-/** How much of a session is read at a time. */
-const pageBytes = 1_024 * 1_024
+/** How much of a session is read at a time: several sessions are read side by side. */
+const pageBytes = 256 * 1_024
 const pageMessages = 100
-const pageSessions = 200
+const pageSessions = 20
 
 /**
  * Opens opencode's database as a source. Its scope holds the copy that is read.
