@@ -227,6 +227,28 @@ describe("an import that does not come to its end", () => {
     }).pipe(Effect.provide(services())),
   )
 
+  it.effect("IMP-03 leaves a session that people can go on with, and the next one finds its place", () =>
+    Effect.gen(function* () {
+      const imports = yield* Imports
+      const messages = yield* Messages
+      yield* bring(["m1", "m2"])
+      const [description, all] = sourceOf(["m1", "m2", "m3", "m4"])
+      const torn = Stream.concat(Stream.take(all, 3), Stream.fail("the disk is gone" as const))
+      yield* Effect.flip(imports.bring(origin, description, torn))
+      assert.deepEqual(yield* shown(), ["m1", "m2"])
+
+      yield* messages.append("ses_a", { id: "mine", body: "mine" })
+      assert.deepInclude(yield* imports.bring(origin, description, all), { added: 1, remarks: [kept("head")] })
+
+      assert.deepEqual(yield* shown(), ["m1", "m2", "mine"])
+      const path = yield* messages.path("ses_a", "m4")
+      assert.deepEqual(
+        path.map(({ id }) => id),
+        ["m1", "m2", "m3", "m4"],
+      )
+    }).pipe(Effect.provide(services())),
+  )
+
   it.effect("IMP-04 is in the ledger as failed, keeps what came before, and may be tried again", () =>
     Effect.gen(function* () {
       const imports = yield* Imports
