@@ -106,30 +106,27 @@ const convertTool = (part: JsonObject, fallbackId: string): ReadonlyArray<Conver
     ...withMetadata(part),
   }
   const result: JsonObject = { type: "tool-result", callId: id, name, ...providerExecuted }
-  const about = aboutResult(state)
+  // A result of the provider's own stands where the provider put it.
   const isResult = providerExecuted.providerExecuted !== true
+  const answered = (answer: JsonObject): Converted => {
+    const part = { ...result, ...answer, ...aboutResult(state) }
+    return { shown: part, replayed: part, isResult }
+  }
   switch (state["status"]) {
     case "completed": {
-      const shown: JsonObject = { ...result, ...outputOf(state), ...about }
+      const answer = answered(outputOf(state))
       // opencode gives the model this in the place of an output that it has cleared.
       const isCleared = objectIn(state, "time")["compacted"] !== undefined
-      const replayed = isCleared ? { ...result, output: "[Old tool result content cleared]" } : shown
-      return [...both(call), { shown, replayed, isResult }]
+      const cleared = { replayed: { ...result, output: "[Old tool result content cleared]" } }
+      return [...both(call), isCleared ? { ...answer, ...cleared } : answer]
     }
     case "error": {
       const output = textIn(state, "error") ?? "The tool failed without saying why."
-      return [
-        ...both(call),
-        ...both({ ...result, output, isError: true, ...about }).map((one) => ({ ...one, isResult })),
-      ]
+      return [...both(call), answered({ output, isError: true })]
     }
     default: {
-      const [answer] = both({ ...result, output: interrupted, isError: true, ...about })
-      const status = JSON.stringify(state["status"] ?? null)
-      return [
-        ...both(call),
-        { ...answer, isResult, repaired: `the call ${id} (${status}) had no result and gets an error` },
-      ]
+      const repaired = `the call ${id} (${JSON.stringify(state["status"] ?? null)}) had no result and gets an error`
+      return [...both(call), { ...answered({ output: interrupted, isError: true }), repaired }]
     }
   }
 }
