@@ -162,6 +162,7 @@ export const groupLaws = [
           })
         const programs = [
           whoIs("Ann"),
+          deposit("a", 1),
           removeAccount("a"),
           whoIs("Ann"),
           insertAll(Account, [account("a", { name: "Art" })]),
@@ -172,6 +173,7 @@ export const groupLaws = [
         ]
         equal(yield* outcomesOf(programs.map((program) => transact<unknown, unknown>(program))), [
           { done: "a" },
+          { done: 1 },
           { done: undefined },
           { done: undefined },
           { done: undefined },

@@ -157,6 +157,20 @@ export const versionLaws = [
     }),
   ),
 
+  law(
+    "STO-08 a newer store that admits older writers is refused all the same where a table of theirs has changed",
+    (store) =>
+      Effect.gen(function* () {
+        const row = z.object({ id: z.string(), value: z.number() })
+        const Indexed = table("counter", { row, key: [text("id")], indexes: { byValue: index(int("value")) } })
+        const newer = versioned(2, [Indexed], [], 1)
+        yield* withStorage(store, { schema: newer })(transact(insertAll(Indexed, counters)))
+        const error = yield* Effect.scoped(opening(store, versioned(1, [Counter])))
+        equal(error?.reason._tag, "VersionMismatch")
+        equal((yield* withStorage(store, { schema: newer })(read(rangeOf(Indexed, "byValue")))).length, counters.length)
+      }),
+  ),
+
   law("STO-08, A75 an upgraded store equals a fresh one with the same rows, in every order", (store) =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -230,6 +244,23 @@ export const versionLaws = [
       yield* withStorage(store, { schema: third })(transact(insertAll(Counter, [{ id: "new", value: 7 }])))
       const found = yield* withStorage(store, { schema: third })(read(values))
       equal(found.at(-1), 7, "a row that was written in the new version")
+    }),
+  ),
+
+  law("STO-08 a row that a migration fails on, or makes something of that is no JSON, is kept as it was", (store) =>
+    Effect.gen(function* () {
+      const odd: Migration = {
+        version: 2,
+        table: "counter",
+        change: (row) => {
+          if (row["id"] === "c1") throw new Error("this row is not expected")
+          return { ...row, value: row["id"] === "c2" ? Number.NaN : 7 }
+        },
+      }
+      const rows = ["c0", "c1", "c2", "c3"].map((id) => ({ id, value: 1 }))
+      yield* withStorage(store, { schema: versioned(1, [Counter]) })(transact(insertAll(Counter, rows)))
+      const found = yield* withStorage(store, { schema: versioned(2, [Counter], [odd]) })(read(values))
+      equal(found, [7, 1, 1, 7])
     }),
   ),
 
