@@ -5,6 +5,7 @@ import type { Law } from "../law.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
 import { messageLaws } from "./message.ts"
+import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
 import { sessionLaws } from "./session.ts"
 import { storageLaws } from "./storage/index.ts"
@@ -16,4 +17,5 @@ export const laws: ReadonlyArray<Law> = [
   ...messageLaws,
   ...headLaws,
   ...historyLaws,
+  ...ownTableLaws,
 ]

@@ -4,7 +4,7 @@
 import { userMessageId } from "@skein/core/message"
 import { Messages } from "@skein/core/message"
 import { Sessions } from "@skein/core/session"
-import { SessionTable } from "@skein/core"
+import { BranchTable, Ids, SessionTable } from "@skein/core"
 import { Storage, Tx } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -171,6 +171,63 @@ export const messageLaws: ReadonlyArray<Law> = [
       equal(yield* pathOf("s"), ["u-zzz", "a-000", "u-500"])
       equal((yield* session("s")).head, "u-500")
       equal(yield* messages.latestUserText("s"), "u-500")
+    }).pipe(withServices(store)),
+  ),
+
+  law("A10 nothing is ordered by ids, whatever they count down from and however the clock jumps", (store) =>
+    Effect.gen(function* () {
+      const said: Array<string> = []
+      let next = 0
+      // Ids that sort against the order they were made in, as they do where a field of them overflows.
+      const mint = (prefix: string) => Effect.sync(() => `${prefix}${String(999_999 - next++).padStart(6, "0")}`)
+      yield* Effect.gen(function* () {
+        const messages = yield* Messages
+        yield* begin("s")
+        for (const createdAt of [1_786_706_395_135, 1_786_706_395_137, 2 ** 41 + 1, 1_786_702_795_136]) {
+          const { id } = yield* messages.append("s", { body: { role: "user", content: `${createdAt}` }, createdAt })
+          said.push(id)
+        }
+        equal(yield* pathOf("s"), said)
+        equal((yield* session("s")).head, said.at(-1))
+        equal(
+          (yield* messages.prompts("s")).map(({ id }) => id),
+          said.toReversed(),
+        )
+      }).pipe(withServices(store), Effect.provideService(Ids, { mint }))
+      equal(yield* pathOf("s").pipe(withServices(store)), said)
+    }),
+  ),
+
+  law("A40 branches that are one another's ancestors end every question at once, with Corrupt", (store) =>
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const messages = yield* Messages
+      yield* begin("s")
+      yield* sayAll("s", ["u1", "a1"])
+      yield* checkout("s", "u1")
+      yield* sayAll("s", ["a1b", "u2b"])
+      const { treeId } = yield* session("s")
+      yield* storage.transact(
+        Tx.make(function* (tx) {
+          yield* tx.get(BranchTable, [treeId, 1])
+          const step = { branch: 2, upTo: 1, displays: 0, prompts: 0 }
+          tx.update(BranchTable, [treeId, 1], (row) => ({ ...row, parent: 2, forkAt: 1, trail: [step] }))
+        }),
+      )
+      yield* checkout("s", "a1")
+      for (const asked of [
+        page("s"),
+        messages.path("s", "a1"),
+        replayed("s"),
+        messages.isAncestor("s", { ancestor: "u2b", message: "a1" }),
+      ]) {
+        equal(yield* outcomeOf(asked as Effect.Effect<unknown, unknown>), { failed: "Corrupt" })
+      }
+      // What does not need the broken way still works.
+      yield* checkout("s", "u2b")
+      equal(yield* pathOf("s"), ["u1", "a1b", "u2b"])
+      yield* say("s", "a2b")
+      equal((yield* messages.branches("s")).length, 2)
     }).pipe(withServices(store)),
   ),
 
