@@ -188,10 +188,9 @@ export const table = <
   const partOf = (field: Field): IndexPart => {
     const inKey = key.findIndex((one) => one.name === field.name && one.kind === field.kind)
     if (inKey >= 0) return { from: "key", at: inKey }
-    const column = columnName(field)
-    const known = columns.findIndex((one) => one.name === column)
+    const known = columns.findIndex((one) => one.field === field.name && one.kind === field.kind)
     if (known >= 0) return { from: "columns", at: known }
-    return { from: "columns", at: columns.push({ name: column, field: field.name, kind: field.kind }) - 1 }
+    return { from: "columns", at: columns.push({ name: columnName(field), field: field.name, kind: field.kind }) - 1 }
   }
   const declared: Record<string, IndexDeclaration<ReadonlyArray<Field>, boolean>> = declaration.indexes ?? {}
   const indexes = Object.entries(declared).map(([indexName, { fields, unique }]): Index => {
@@ -199,6 +198,7 @@ export const table = <
     const order = [...fields, ...rest]
     return { name: indexName, unique, fields, order, parts: order.map(partOf) }
   })
+  checkNames(name, key, columns, Object.keys(declared))
   return {
     name,
     row: declaration.row as z.ZodMiniType<z.output<Schema>>,
@@ -206,6 +206,38 @@ export const table = <
     indexes,
     columns,
     bytes: declaration.bytes,
+  }
+}
+
+const nameForm = /^[A-Za-z][A-Za-z0-9_]{0,62}$/
+
+/** Columns that every adapter with columns has beside those that are declared. */
+const reservedColumns = ["json", "bytes"]
+
+/**
+ * Refuses names that some engine could not tell apart, or takes for itself. A mistake in a declaration is thrown where it
+ * is made, not when a store is opened.
+ */
+const checkNames = (
+  tableName: string,
+  key: ReadonlyArray<Field>,
+  columns: ReadonlyArray<Column>,
+  indexNames: ReadonlyArray<string>,
+): void => {
+  const refuse = (name: string, problem: string): never => {
+    throw new Error(`table ${tableName}: the name ${JSON.stringify(name)} ${problem}`)
+  }
+  const columnNames = [...key, ...columns].map(({ name }) => name)
+  for (const name of [tableName, ...columnNames, ...indexNames]) {
+    if (!nameForm.test(name)) refuse(name, "must be a letter and then letters, digits and _, at most 63")
+  }
+  if (/^(sqlite|skein)_/i.test(tableName)) refuse(tableName, "begins like the tables that adapters keep for themselves")
+  for (const names of [columnNames, indexNames]) {
+    const seen = new Set(names === columnNames ? reservedColumns : [])
+    for (const name of names) {
+      if (seen.has(name.toLowerCase())) refuse(name, "is taken, without regard to case")
+      seen.add(name.toLowerCase())
+    }
   }
 }
 
