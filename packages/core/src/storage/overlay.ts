@@ -369,10 +369,8 @@ export class Overlay implements View {
         const { bytes, columns, json, key, storedColumns, table } = cell
         if (cell.change === "Remove") removed.push({ _tag: "Remove", table, key })
         else {
-          // A removed range takes the stored row away first: what is updated then has to be put.
-          const tag = cell.change === "Update" && this.#isRemoved(table, key) ? "Put" : cell.change!
           const columnsChanged = storedColumns === undefined || columns.some((part, i) => part !== storedColumns[i])
-          rows.push({ _tag: tag, table, key, json, bytes, columns, columnsChanged, storedColumns })
+          rows.push({ _tag: cell.change!, table, key, json, bytes, columns, columnsChanged, storedColumns })
         }
       }
     }
