@@ -8,7 +8,7 @@
  * fit in memory.
  */
 import { Constraint, Corrupt, planUpgrade, rememberedSchema, VersionMismatch } from "@skein/core/storage"
-import type { AnyTable, Key, Schema, StorageReason, StoredSchema, TableRebuild, UpgradePlan } from "@skein/core/storage"
+import type { Key, Schema, StorageReason, StoredSchema, TableRebuild, UpgradePlan } from "@skein/core/storage"
 import { classify, isAbort } from "./error.ts"
 import type { KeyRanges } from "./range.ts"
 import { createStore, recordOf } from "./record.ts"
@@ -92,7 +92,7 @@ const guarded =
     try {
       work(given)
     } catch (thrown) {
-      fail(classify(thrown, "open"))
+      fail(thrown instanceof Corrupt ? thrown : classify(thrown, "open"))
     }
   }
 
@@ -118,17 +118,13 @@ const startRebuild = (site: UpgradeSite, rebuild: TableRebuild): void => {
 
 const copy = (
   { fail }: UpgradeSite,
-  { row, storedKey, table }: TableRebuild,
+  { row, table }: TableRebuild,
   record: StoredRecord,
   fresh: IDBObjectStore,
 ): void => {
   const upgraded = row(record.k, record.j)
   if (upgraded === undefined) return
   const bytes = table.bytes === undefined ? undefined : record.b
-  if (upgraded === "unreadable" && !fits(table, storedKey, record.k)) {
-    const detail = "a row that cannot be read would get another key"
-    return fail(new Corrupt({ table: table.name, key: record.k, detail }))
-  }
   const content =
     upgraded === "unreadable" ? { key: record.k, json: record.j, columns: table.columns.map(() => null) } : upgraded
   const request = fresh.add(recordOf(table, { ...content, bytes }))
@@ -138,8 +134,3 @@ const copy = (
     fail(reason._tag === "Constraint" ? new Constraint({ table: table.name, cause: request.error }) : reason)
   })
 }
-
-/** Whether a key of the stored table is one of the new table as it stands. */
-const fits = (table: AnyTable, storedKey: ReadonlyArray<string>, key: Key): boolean =>
-  table.key.length === storedKey.length &&
-  table.key.every(({ kind, name }, i) => name === storedKey[i] && (typeof key[i] === "string") === (kind === "text"))

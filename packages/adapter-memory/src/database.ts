@@ -4,8 +4,8 @@
  * Guarantee: an upgrade is done entirely or not at all. Whoever had the store open before it finds it closed, as with an
  * engine that shuts out connections of an older layout.
  */
-import { Corrupt, planUpgrade, rememberedSchema, VersionMismatch } from "@skein/core/storage"
-import type { AnyTable, Key, Schema, StoredSchema, TableRebuild } from "@skein/core/storage"
+import { planUpgrade, rememberedSchema, VersionMismatch } from "@skein/core/storage"
+import type { AnyTable, Schema, StoredSchema, TableRebuild } from "@skein/core/storage"
 import { TableData } from "./table-data.ts"
 
 export class Database {
@@ -47,15 +47,12 @@ export class Database {
 
 const everything = { _tag: "Range", index: undefined, lower: undefined, upper: undefined, reverse: false } as const
 
-const rebuilt = ({ row, storedKey, table }: TableRebuild, from: TableData): TableData => {
+const rebuilt = ({ row, table }: TableRebuild, from: TableData): TableData => {
   const data = new TableData(table)
   for (const { bytes, json, key } of from.answer({ ...everything, table: from.table, limit: Infinity })) {
     const kept = table.bytes === undefined ? undefined : bytes
     const upgraded = row(key, json)
     if (upgraded === "unreadable") {
-      if (!fits(table, storedKey, key)) {
-        throw new Corrupt({ table: table.name, key, detail: "a row that cannot be read would get another key" })
-      }
       data.insert(key, { json: String(json), bytes: kept, columns: table.columns.map(() => null) })
     } else if (upgraded !== undefined) {
       data.insert(upgraded.key, { json: upgraded.json, bytes: kept, columns: upgraded.columns })
@@ -63,8 +60,3 @@ const rebuilt = ({ row, storedKey, table }: TableRebuild, from: TableData): Tabl
   }
   return data
 }
-
-/** Whether a key of the stored table is one of the new table as it stands. */
-const fits = (table: AnyTable, storedKey: ReadonlyArray<string>, key: Key): boolean =>
-  table.key.length === storedKey.length &&
-  table.key.every(({ kind, name }, i) => name === storedKey[i] && (typeof key[i] === "string") === (kind === "text"))

@@ -5,7 +5,7 @@
  * transaction makes it all or nothing. No row is lost: one that cannot be read is carried over to the byte, and where
  * that is impossible, since its key would have to change, the upgrade fails.
  */
-import { Corrupt, rememberedSchema } from "@skein/core/storage"
+import { rememberedSchema } from "@skein/core/storage"
 import type { AnyTable, Key, Schema, TableRebuild } from "@skein/core/storage"
 import { TextDecoder } from "node:util"
 import { remember } from "./bookkeeping.ts"
@@ -60,7 +60,7 @@ const copyRows = (connection: Connection, aside: string, rebuild: TableRebuild):
     for (const [rowId, bytes, json, ...parts] of rows) {
       const key: Key = parts.map((part) => (part instanceof Uint8Array ? new TextDecoder().decode(part) : part!))
       const upgraded = rebuild.row(key, decoded(decoder, json))
-      if (upgraded === "unreadable") keepAsItIs(connection, aside, rebuild, key, rowId!)
+      if (upgraded === "unreadable") keepAsItIs(connection, aside, rebuild, rowId!)
       else if (upgraded !== undefined) {
         const values: Array<SqlValue> = [...upgraded.key, ...upgraded.columns, upgraded.json]
         if (rebuild.table.bytes !== undefined) values.push(bytes instanceof Uint8Array ? plainBytes(bytes) : null)
@@ -91,16 +91,8 @@ const keepAsItIs = (
   connection: Connection,
   aside: string,
   { storedKey, table }: TableRebuild,
-  key: Key,
   rowId: SqlValue,
 ): void => {
-  if (storedKey.join() !== table.key.map(({ name }) => name).join()) {
-    throw new Corrupt({
-      table: table.name,
-      key,
-      detail: `row ${JSON.stringify(key)} of ${table.name} cannot be read, so that it cannot be given its new key`,
-    })
-  }
   const names = [...storedKey.map(quoted), `"json"`]
   const values = [...storedKey.map(quoted), `coalesce(CAST("json" AS TEXT), '')`]
   if (table.bytes !== undefined) {

@@ -4,6 +4,7 @@
  * Guarantee: an upgraded store equals a fresh one that was filled with the same rows. Adapters upgrade in one
  * transaction, so a crash leaves the old store; they decide what to rebuild from `planUpgrade` alone.
  */
+import { Corrupt } from "./error.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { problemIn } from "./json.ts"
 import { columnsOf, fingerprint, keyOf } from "./table.ts"
@@ -69,7 +70,8 @@ export interface TableRebuild {
   readonly storedKey: ReadonlyArray<string>
   /**
    * The row for the new table; `undefined` when a migration drops it. A row that cannot be read gives
-   * `"unreadable"`: adapters then keep key and JSON as they are, with no index columns, where the key did not change.
+   * `"unreadable"`: adapters then keep key and JSON as they are, with no index columns. Throws `Corrupt`, which ends the
+   * upgrade, for one whose key would have to change.
    */
   readonly row: (key: Key, json: unknown) => UpgradedRow | undefined | "unreadable"
 }
@@ -87,7 +89,9 @@ export const planUpgrade = (schema: Schema, stored: StoredSchema | undefined): U
       continue
     }
     const migrations = schema.migrations
-      .filter((migration) => migration.table === table.name && migration.version > stored.version)
+      .filter(
+        ({ table: name, version }) => name === table.name && version > stored.version && version <= schema.version,
+      )
       .toSorted((a, b) => a.version - b.version)
     if (known === fingerprint(table) && migrations.length === 0) continue
     const storedKey = (JSON.parse(known) as { key: ReadonlyArray<readonly [string, string]> }).key.map(([name]) => name)
@@ -120,13 +124,20 @@ const upgradeRow = (
       if (row === undefined) return undefined
     }
     const newKey = keyOf(table, row)
-    if (problemIn(row) !== undefined) return "unreadable"
+    if (problemIn(row) !== undefined) throw new Error("the new row is not JSON")
     return { key: newKey, json: rowJson(table, row), columns: columnsOf(table, row) }
-  } catch {
+  } catch (cause) {
     // Damaged JSON, or a row that no longer fits: it is kept as it is, and read as unreadable.
-    return "unreadable"
+    if (fits(table, storedKey, key)) return "unreadable"
+    const detail = `row ${JSON.stringify(key)} of ${table.name} cannot be read, so that it cannot be given its new key`
+    throw new Corrupt({ table: table.name, key, detail, cause })
   }
 }
+
+/** Whether a key of the stored table is one of the new table as it stands. */
+const fits = (table: AnyTable, storedKey: ReadonlyArray<string>, key: Key): boolean =>
+  table.key.length === storedKey.length &&
+  table.key.every(({ kind, name }, i) => name === storedKey[i] && (typeof key[i] === "string") === (kind === "text"))
 
 /** The row's JSON text: without its key fields, which are columns, and without its bytes. */
 export const rowJson = (table: AnyTable, row: Readonly<Record<string, unknown>>): string => {

@@ -47,7 +47,7 @@ const bring = (ids: ReadonlyArray<string | ImportedMessage>, more: Partial<Impor
   Imports.use((imports) => imports.bring(origin, ...sourceOf(ids, more)))
 
 const kept = (field: string) => ({
-  _tag: "Remark",
+  _tag: "Remark" as const,
   kind: "kept",
   position: "session ses_a",
   reason: `its ${field} differs at the source, and was changed here`,
