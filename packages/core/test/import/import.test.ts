@@ -48,7 +48,7 @@ const bring = (ids: ReadonlyArray<string | ImportedMessage>, more: Partial<Impor
 
 const kept = (field: string) => ({
   _tag: "Remark" as const,
-  kind: "kept",
+  kind: "kept" as const,
   position: "session ses_a",
   reason: `its ${field} differs at the source, and was changed here`,
 })
