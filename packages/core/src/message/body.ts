@@ -77,15 +77,15 @@ export const toEntry = Effect.fnUntraced(function* (
     message.id === undefined
       ? (dialect?.id?.(body) ?? (yield* ids.mint("msg_")))
       : yield* checkId(`${name}.id`, message.id)
-  const { createdAt = now, format, ...rest } = message
   const entry: NewEntry = {
-    ...rest,
     id,
     kind: "message",
     role,
-    createdAt,
-    format: format ?? { dialect: settings.dialect.name, version: settings.dialect.version },
+    createdAt: message.createdAt ?? now,
+    format: message.format ?? { dialect: settings.dialect.name, version: settings.dialect.version },
   }
+  for (const field of jsonFields) if (message[field] !== undefined) entry[field] = message[field]
+  if (message.source !== undefined) entry.source = message.source
   if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
   return entry
 })

@@ -5,7 +5,7 @@
  * smaller than its child's, and rows that say otherwise are `Corrupt`, not a loop.
  */
 import { Corrupt, StorageError } from "../storage/error.ts"
-import { make } from "../storage/transaction.ts"
+import { fn } from "../storage/transaction.ts"
 import { BranchTable, EntryTable, trailLength } from "./model.ts"
 import type { BranchRow, EntryRef, Facts, TrailStep } from "./model.ts"
 
@@ -31,30 +31,30 @@ const contradiction = (treeId: string, branch: number, detail: string) =>
  * @param facts   facts of the path at `head`; only `displays` and `prompts` are used
  * @param enough  whether a step that was reached is far enough back
  */
-export const readPath = (
+export const readPath = fn(function* (
+  tx,
   treeId: string,
   head: EntryRef,
   facts: Pick<Facts, "displays" | "prompts">,
   enough: (step: TrailStep) => boolean,
-) =>
-  make(function* (tx) {
-    if (head.branch === 0) return empty
-    const { displays, prompts } = facts
-    const steps: Array<TrailStep> = [{ branch: head.branch, upTo: head.pos, displays, prompts }]
-    for (;;) {
-      const last = steps.at(-1)!
-      const branch: Readonly<BranchRow> | undefined = yield* tx.get(BranchTable, [treeId, last.branch])
-      if (branch === undefined) return yield* tx.fail(contradiction(treeId, last.branch, "is named but does not exist"))
-      for (const step of branch.trail) {
-        if (step.branch >= steps.at(-1)!.branch || step.branch < 1) {
-          return yield* tx.fail(contradiction(treeId, branch.branch, "has an ancestor that is not older than itself"))
-        }
-        steps.push(step)
+) {
+  if (head.branch === 0) return empty
+  const { displays, prompts } = facts
+  const steps: Array<TrailStep> = [{ branch: head.branch, upTo: head.pos, displays, prompts }]
+  for (;;) {
+    const last = steps.at(-1)!
+    const branch: Readonly<BranchRow> | undefined = yield* tx.get(BranchTable, [treeId, last.branch])
+    if (branch === undefined) return yield* tx.fail(contradiction(treeId, last.branch, "is named but does not exist"))
+    for (const step of branch.trail) {
+      if (step.branch >= steps.at(-1)!.branch || step.branch < 1) {
+        return yield* tx.fail(contradiction(treeId, branch.branch, "has an ancestor that is not older than itself"))
       }
-      const path: Path = { steps, complete: branch.trail.length < trailLength }
-      if (path.complete || enough(steps.at(-1)!)) return path
+      steps.push(step)
     }
-  })
+    const path: Path = { steps, complete: branch.trail.length < trailLength }
+    if (path.complete || enough(steps.at(-1)!)) return path
+  }
+})
 
 /** The steps of a path with the ordinals at which each begins, for `displays` or for `prompts`. */
 const stretches = ({ complete, steps }: Path, ordinal: "displays" | "prompts") =>
@@ -68,23 +68,29 @@ const stretches = ({ complete, steps }: Path, ordinal: "displays" | "prompts") =
  * The entries of a path whose ordinal lies between two, oldest first: what people see by `byShown`, prompts by
  * `byPrompt`. One step, whatever the number of branches.
  */
-export const readOrdinals = (treeId: string, path: Path, index: "byShown" | "byPrompt", from: number, to: number) =>
-  make(function* (tx) {
-    const wanted = stretches(path, index === "byShown" ? "displays" : "prompts")
-      .map(({ branch, first, last }) => ({ branch, first: Math.max(first, from), last: Math.min(last, to) }))
-      .filter(({ first, last }) => first <= last)
-      .toReversed()
-    const rows = yield* tx.all(
-      wanted.map(({ branch, first, last }) =>
-        tx.range(EntryTable, index, {
-          from: [treeId, branch, first],
-          to: [treeId, branch, last],
-          unreadable: "keep",
-        }),
-      ),
-    )
-    return rows.flat()
-  })
+export const readOrdinals = fn(function* (
+  tx,
+  treeId: string,
+  path: Path,
+  index: "byShown" | "byPrompt",
+  from: number,
+  to: number,
+) {
+  const wanted = stretches(path, index === "byShown" ? "displays" : "prompts")
+    .map(({ branch, first, last }) => ({ branch, first: Math.max(first, from), last: Math.min(last, to) }))
+    .filter(({ first, last }) => first <= last)
+    .toReversed()
+  const rows = yield* tx.all(
+    wanted.map(({ branch, first, last }) =>
+      tx.range(EntryTable, index, {
+        from: [treeId, branch, first],
+        to: [treeId, branch, last],
+        unreadable: "keep",
+      }),
+    ),
+  )
+  return rows.flat()
+})
 
 /** A run of positions on one branch. */
 export interface Stretch {

@@ -50,7 +50,8 @@ export const place = (placement: Placement, entries: ReadonlyArray<NewEntry>): R
   return entries.map((entry) => {
     pos++
     facts = grow(facts, entry, { branch, pos })
-    const row: EntryRow = { ...entry, treeId, branch, pos, facts }
+    // In this order: fields that are set on a copy cost thirty times what they cost before it.
+    const row: EntryRow = { treeId, branch, pos, facts, ...entry }
     if (isDisplayed(entry)) row.shown = facts.displays
     if (isPrompt(entry)) row.prompt = facts.prompts
     return row

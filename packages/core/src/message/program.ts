@@ -10,7 +10,7 @@ import type { SessionRow } from "../session/model.ts"
 import { InvalidCursor } from "../cursor.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
-import { make } from "../storage/transaction.ts"
+import { fn, make } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { isUnreadable } from "../storage/transaction.ts"
 import { BranchTable, EntryTable, noFacts, root, TreeTable } from "./model.ts"
@@ -59,24 +59,23 @@ export interface ExpectedHead {
 }
 
 /** Fails with `HeadMoved` when the head is not as the caller has seen it. */
-export const expectHead = (session: SessionRow, { expectedHead, expectedVersion }: ExpectedHead) =>
-  make(function* (tx) {
-    const actual = headId(session)
-    const actualVersion = session.headVersion
-    const moved = expectedHead !== undefined && expectedHead !== actual
-    const changed = expectedVersion !== undefined && expectedVersion !== actualVersion
-    if (moved || changed) {
-      return yield* tx.fail(
-        new HeadMoved({
-          sessionId: session.id,
-          actual,
-          actualVersion,
-          ...(expectedHead !== undefined && { expected: expectedHead }),
-          ...(expectedVersion !== undefined && { expectedVersion }),
-        }),
-      )
-    }
-  })
+export const expectHead = fn(function* (tx, session: SessionRow, { expectedHead, expectedVersion }: ExpectedHead) {
+  const actual = headId(session)
+  const actualVersion = session.headVersion
+  const moved = expectedHead !== undefined && expectedHead !== actual
+  const changed = expectedVersion !== undefined && expectedVersion !== actualVersion
+  if (moved || changed) {
+    return yield* tx.fail(
+      new HeadMoved({
+        sessionId: session.id,
+        actual,
+        actualVersion,
+        ...(expectedHead !== undefined && { expected: expectedHead }),
+        ...(expectedVersion !== undefined && { expectedVersion }),
+      }),
+    )
+  }
+})
 
 /** A head that can be trusted, and whether it had to be found because the stored one leads nowhere. */
 export interface Standing {
@@ -94,19 +93,18 @@ const isTip = ({ facts, head, tip }: SessionRow): boolean => tip !== undefined &
  * Where a session stands. A stored head that names no entry cannot be written by these programs, only by damage: the
  * last entry of the newest own branch then stands in for it.
  */
-export const standing = (session: SessionRow) =>
-  make(function* (tx) {
-    const { facts, head, treeId } = session
-    const stored: Standing = { head, facts, degraded: false }
-    if (isTip(session) || (head.branch === 0 && head.pos === 0)) return stored
-    const [found] = yield* tx.range(EntryTable, "key", {
-      from: [treeId, head.branch, head.pos],
-      to: [treeId, head.branch, head.pos],
-      unreadable: "keep",
-    })
-    if (found !== undefined) return stored
-    return (yield* lastLeaf(session)) ?? { head: root, facts: noFacts, degraded: true }
+export const standing = fn(function* (tx, session: SessionRow) {
+  const { facts, head, treeId } = session
+  const stored: Standing = { head, facts, degraded: false }
+  if (isTip(session) || (head.branch === 0 && head.pos === 0)) return stored
+  const [found] = yield* tx.range(EntryTable, "key", {
+    from: [treeId, head.branch, head.pos],
+    to: [treeId, head.branch, head.pos],
+    unreadable: "keep",
   })
+  if (found !== undefined) return stored
+  return (yield* lastLeaf(session)) ?? { head: root, facts: noFacts, degraded: true }
+})
 
 /** The last readable entry of the newest branch that the session owns. */
 const lastLeaf = (session: SessionRow) =>
@@ -134,16 +132,15 @@ const lastLeaf = (session: SessionRow) =>
 export const refOf = ({ branch, pos }: EntryRef): EntryRef => ({ branch, pos })
 
 /** The place behind the head. Reads nothing when the head is the tip of an own branch. */
-export const placeAtHead = (session: SessionRow) =>
-  make(function* () {
-    const { facts, head, treeId } = session
-    if (isTip(session)) {
-      const placement: Placement = { treeId, branch: head.branch, after: head.pos, facts, opens: undefined }
-      return placement
-    }
-    const stands = yield* standing(session)
-    return yield* placeBehind(session, stands.head, stands.facts)
-  })
+export const placeAtHead = fn(function* (_tx, session: SessionRow) {
+  const { facts, head, treeId } = session
+  if (isTip(session)) {
+    const placement: Placement = { treeId, branch: head.branch, after: head.pos, facts, opens: undefined }
+    return placement
+  }
+  const stands = yield* standing(session)
+  return yield* placeBehind(session, stands.head, stands.facts)
+})
 
 /** The place behind an entry of the session: on its branch where it is the tip of an own one, else on a new branch. */
 export const placeBehind = (session: SessionRow, at: EntryRef, facts: Facts) =>
@@ -203,30 +200,31 @@ export interface AppendOptions extends ExpectedHead {
 }
 
 /** Appends entries at the head, or behind a message of the session without moving the head. */
-export const append = (
+export const append = fn(function* (
+  tx,
   scope: Scope,
   sessionId: string,
   entries: ReadonlyArray<NewEntry>,
-  { at, ...expected }: AppendOptions,
+  options: AppendOptions,
   now: number,
-) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    yield* expectHead(session, expected)
-    if (at === undefined) {
-      const placement = yield* placeAtHead(session)
-      if (entries.length === 0) return []
-      const rows = writeEntries(tx, placement, entries, now)
-      tx.update(SessionTable, [sessionId], (row) => advance(row, rows, now))
-      return rows
-    }
-    const entry = yield* requireEntry(session, at)
-    const placement = yield* placeBehind(session, entry, entry.facts)
+) {
+  const { at } = options
+  const session = yield* requireSession(scope, sessionId)
+  yield* expectHead(session, options)
+  if (at === undefined) {
+    const placement = yield* placeAtHead(session)
     if (entries.length === 0) return []
     const rows = writeEntries(tx, placement, entries, now)
-    tx.update(SessionTable, [sessionId], (row) => beside(row, placement, now))
+    tx.update(SessionTable, [sessionId], (row) => advance(row, rows, now))
     return rows
-  })
+  }
+  const entry = yield* requireEntry(session, at)
+  const placement = yield* placeBehind(session, entry, entry.facts)
+  if (entries.length === 0) return []
+  const rows = writeEntries(tx, placement, entries, now)
+  tx.update(SessionTable, [sessionId], (row) => beside(row, placement, now))
+  return rows
+})
 
 /** The session after entries were written elsewhere than at its head. */
 const beside = (session: SessionRow, placement: Placement, now: number): SessionRow => {
@@ -343,21 +341,21 @@ export interface Window {
 }
 
 /** What people see of the path between two ordinals; `window` decides which, given how many there are. */
-export const page = (
+export const page = fn(function* (
+  _tx,
   scope: Scope,
   sessionId: string,
   anchor: Anchor | undefined,
   window: (anchor: number | undefined, displays: number) => Window,
-) =>
-  make(function* () {
-    const session = yield* requireSession(scope, sessionId)
-    const { degraded, facts, head } = yield* standing(session)
-    const at = anchor === undefined ? undefined : yield* ordinalOf(session, head, facts, anchor)
-    const { from, to } = window(at, facts.displays)
-    const path = yield* readPath(session.treeId, head, facts, (step) => step.displays < from)
-    const rows = from > to ? [] : yield* readOrdinals(session.treeId, path, "byShown", from, to)
-    return { session, rows, from, to, displays: facts.displays, degraded }
-  })
+) {
+  const session = yield* requireSession(scope, sessionId)
+  const { degraded, facts, head } = yield* standing(session)
+  const at = anchor === undefined ? undefined : yield* ordinalOf(session, head, facts, anchor)
+  const { from, to } = window(at, facts.displays)
+  const path = yield* readPath(session.treeId, head, facts, (step) => step.displays < from)
+  const rows = from > to ? [] : yield* readOrdinals(session.treeId, path, "byShown", from, to)
+  return { session, rows, from, to, displays: facts.displays, degraded }
+})
 
 /** Facts of the path of a session. */
 export const count = (scope: Scope, sessionId: string) =>

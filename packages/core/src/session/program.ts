@@ -9,7 +9,7 @@ import { ProjectTable } from "../project/model.ts"
 import type { ProjectRow } from "../project/model.ts"
 import { ProjectNotFound, showAgain } from "../project/program.ts"
 import { InvalidInput } from "../storage/error.ts"
-import { isUnreadable, make } from "../storage/transaction.ts"
+import { fn, isUnreadable, make } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
 import { canonical } from "../value.ts"
 import type { Expected, SessionPatch } from "./input.ts"
@@ -60,12 +60,11 @@ export const isSeen = (scope: Scope, session: Readonly<SessionRow>): boolean =>
   scope.owner === undefined || session.owner === scope.owner
 
 /** The session, or `SessionNotFound`. */
-export const requireSession = (scope: Scope, sessionId: string) =>
-  make(function* (tx) {
-    const session = yield* tx.get(SessionTable, [sessionId])
-    if (session === undefined || !isSeen(scope, session)) return yield* tx.fail(new SessionNotFound({ sessionId }))
-    return session
-  })
+export const requireSession = fn(function* (tx, scope: Scope, sessionId: string) {
+  const session = yield* tx.get(SessionTable, [sessionId])
+  if (session === undefined || !isSeen(scope, session)) return yield* tx.fail(new SessionNotFound({ sessionId }))
+  return session
+})
 
 /** The list that a session stands in. */
 export const shelfOf = ({
