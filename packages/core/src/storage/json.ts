@@ -24,7 +24,43 @@ export interface JsonProblem {
 export const maxDepth = 500
 
 /** The first thing in `value` that is not JSON, or `undefined` when all of it is. */
-export const problemIn = (value: unknown): JsonProblem | undefined => walk(value, undefined, 0)
+export const problemIn = (value: unknown): JsonProblem | undefined =>
+  isJson(value, 0) ? undefined : walk(value, undefined, 0)
+
+/** Whether all of it is JSON, without remembering the way: almost all values are, and nothing is made for them. */
+const isJson = (value: unknown, depth: number): boolean => {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true
+    case "number":
+      return Number.isFinite(value)
+    case "object":
+      if (value === null) return true
+      if (depth >= maxDepth) return false
+      return Array.isArray(value) ? isJsonArray(value, depth) : isJsonObject(value as Record<string, unknown>, depth)
+    default:
+      return false
+  }
+}
+
+const isJsonArray = (array: ReadonlyArray<unknown>, depth: number): boolean => {
+  for (let i = 0; i < array.length; i++) if (!isJson(array[i], depth + 1)) return false
+  return true
+}
+
+const isJsonObject = (object: Record<string, unknown>, depth: number): boolean => {
+  if (!isPlain(object)) return false
+  // What is inherited is looked at as well, and then at worst again.
+  for (const key in object) if (!isJson(object[key], depth + 1)) return false
+  return true
+}
+
+/** A plain object of another realm has a prototype of its own, whose prototype is null. */
+const isPlain = (object: object): boolean => {
+  const proto: unknown = Object.getPrototypeOf(object)
+  return proto === null || Object.getPrototypeOf(proto) === null
+}
 
 /** The way to a value, kept as a chain and only written out when there is a problem. */
 interface Path {
@@ -59,9 +95,7 @@ const walkArray = (array: ReadonlyArray<unknown>, path: Path | undefined, depth:
 }
 
 const walkObject = (object: object, path: Path | undefined, depth: number): JsonProblem | undefined => {
-  const proto: unknown = Object.getPrototypeOf(object)
-  // A plain object of another realm has a prototype of its own, whose prototype is null.
-  if (proto !== null && Object.getPrototypeOf(proto) !== null) {
+  if (!isPlain(object)) {
     return report(path, object, `must be a plain object, not ${object.constructor?.name || "an instance"}`)
   }
   for (const key of Object.keys(object)) {
