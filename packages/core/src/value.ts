@@ -8,12 +8,16 @@ import { bytesToHex } from "@noble/hashes/utils.js"
  * One text for a JSON value: the same for equal values, whatever the order of the keys in their objects, and another one
  * for others. A property that is `undefined` counts as absent.
  */
-export const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_name, item: unknown) =>
-    typeof item === "object" && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  )
+export const canonical = (value: unknown): string => {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null"
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  const fields = value as Readonly<Record<string, unknown>>
+  const given = Object.keys(fields).filter((name) => fields[name] !== undefined)
+  return `{${given
+    .toSorted()
+    .map((name) => `${JSON.stringify(name)}:${canonical(fields[name])}`)
+    .join()}}`
+}
 
 /** The value in 128 bits, as hexadecimal digits: what is kept to tell whether another value is the same. */
 export const digest = (value: unknown): string =>

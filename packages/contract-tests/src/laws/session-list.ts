@@ -381,6 +381,26 @@ const pages: ReadonlyArray<Law> = [
 const damage: ReadonlyArray<Law> = [
   lawWith(
     { needs: ["damage"] },
+    "STO-09 PRJ-04 a damaged session is named once, also where a link leads to it",
+    (store) =>
+      Effect.gen(function* () {
+        const resolve = (path: string) => Effect.succeed(path.replace("/l", "/r"))
+        const options = { paths: { style: "posix", resolve } } as const
+        yield* Effect.gen(function* () {
+          for (const n of [1, 2, 3]) yield* create(n, { id: `s${n}`, workspace: "/l/p" })
+        }).pipe(withServices(store, options))
+        yield* store.damage("session", ["s2"])
+        yield* Effect.gen(function* () {
+          for (const workspace of ["/l/p", "/r/p"]) {
+            const { degraded, sessions } = yield* Sessions.use((all) => all.list({ workspace }))
+            equal([sessions.map(({ id }) => id), degraded.map(({ id }) => id)], [["s3", "s1"], ["s2"]])
+          }
+        }).pipe(withServices(store, options))
+      }),
+  ),
+
+  lawWith(
+    { needs: ["damage"] },
     "STO-09 SES-06 a walk over damaged rows shows every other session once, and names every damaged one once",
     (store) =>
       Effect.gen(function* () {

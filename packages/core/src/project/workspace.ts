@@ -29,11 +29,12 @@ export interface Workspace {
 export const locate = (paths: PathPolicy, dir: string): Effect.Effect<Workspace> =>
   Effect.map(resolved(paths, dir), (real): Workspace => {
     const path = normalise(real, paths.style)
+    const pathKey = key(path)
     return {
       dir,
       name: lastPart(dir, paths.style),
-      key: key(path),
-      spelledKey: key(normalise(dir, paths.style)),
+      key: pathKey,
+      spelledKey: real === dir ? pathKey : key(normalise(dir, paths.style)),
       projectId: key(`workspace:${path}`),
     }
   })

@@ -5,7 +5,7 @@
  */
 import * as z from "zod/mini"
 import { bindingOf } from "../cursor.ts"
-import { ProjectId } from "../project/model.ts"
+import { defaultProjectId, ProjectId } from "../project/model.ts"
 import { WorkspacePath } from "../project/workspace.ts"
 import type { Workspace } from "../project/workspace.ts"
 import { key } from "../storage/key.ts"
@@ -13,7 +13,7 @@ import { SessionKind, SessionStatus } from "./model.ts"
 import type { SessionRow, Shelf } from "./model.ts"
 
 /** The kinds of session that people see in a list. */
-export const listedKinds: ReadonlyArray<SessionKind> = ["conversation", "channel", "unknown"]
+export const listedKinds: ReadonlyArray<SessionKind> = ["channel", "conversation", "unknown"]
 
 /** From `from` on and before `to`, in milliseconds since 1970. */
 export interface TimeRange {
@@ -92,23 +92,46 @@ export interface Query {
   /** Every session that fits is in at least one of these. */
   readonly sources: ReadonlyArray<Source>
   readonly activity: CheckedTimes
+  /** The project that its sessions most likely belong to. */
+  readonly projectId: string
   readonly matches: (row: Readonly<SessionRow>) => boolean
   /** What cursors of this query are bound to. */
-  readonly binding: string
+  readonly binding: () => string
 }
 
 /** `owner` is the one that the list is bound to, `workspace` the located one of the filter. */
 export const toQuery = (filter: CheckedFilter, owner: string | undefined, workspace: Workspace | undefined): Query => {
   const { activity = {}, archived = false, hidden = false } = filter
-  const kinds = [...new Set([filter.kind ?? listedKinds].flat())].toSorted()
+  const kinds = kindsOf(filter)
   const places = placesOf(filter, owner, workspace)
   const shelves = shelvesOf(archived, hidden, kinds)
+  const isPlain = archived === false && hidden === false && kinds === listedKinds
+  const tests = [
+    ...(isPlain ? [] : shelfTests(archived, hidden, kinds)),
+    ...fieldTests(filter, owner, places[0]!.index),
+  ]
   return {
     sources: shelves.flatMap((shelf) => places.map((place): Source => ({ ...place, shelf }))),
     activity,
-    matches: testOf({ ...filter, archived, hidden }, kinds, owner, workspace),
-    binding: bindingOf({ ...filter, archived, hidden, kind: kinds, owner, workspace: workspace?.spelledKey }),
+    projectId: workspace?.projectId ?? filter.projectId ?? defaultProjectId,
+    matches: (row) => tests.every((test) => test(row)),
+    binding: () =>
+      bindingOf({
+        ...filter,
+        archived: undefined,
+        hidden: undefined,
+        kind: undefined,
+        shelves: isPlain ? undefined : [archived, hidden, kinds],
+        owner,
+        workspace: workspace?.spelledKey,
+      }),
   }
+}
+
+const kindsOf = ({ kind }: CheckedFilter): ReadonlyArray<SessionKind> => {
+  if (kind === undefined) return listedKinds
+  const kinds = [...new Set([kind].flat())].toSorted()
+  return kinds.join() === listedKinds.join() ? listedKinds : kinds
 }
 
 type Place = { readonly index: "byShelf" } | Omit<Exclude<Source, { readonly index: "byShelf" }>, "shelf">
@@ -148,21 +171,28 @@ const shelvesOf = (
   return [...shelves, ...internal.filter((kind) => kinds.includes(kind))]
 }
 
-const testOf = (
-  filter: CheckedFilter & { readonly archived: boolean | "any"; readonly hidden: boolean | "any" },
+type Test = Query["matches"]
+
+/** What the shelves do not say: the archive holds all kinds, and other shelves what is hidden too. */
+const shelfTests = (
+  archived: boolean | "any",
+  hidden: boolean | "any",
   kinds: ReadonlyArray<SessionKind>,
-  owner: string | undefined,
-  workspace: Workspace | undefined,
-): Query["matches"] => {
-  const { agent, archived, channel, group, hidden, parentId, pinned, projectId, source, type } = filter
-  const statuses = filter.status === undefined ? undefined : [filter.status].flat()
-  const needle = filter.text?.toLowerCase()
-  const tests: Array<Query["matches"]> = [(row) => kinds.includes(row.kind)]
+): ReadonlyArray<Test> => {
+  const tests: Array<Test> = [(row) => kinds.includes(row.kind)]
   if (archived !== "any") tests.push((row) => row.archived === archived)
   if (hidden !== "any") tests.push((row) => (row.visibility === "hidden") === hidden)
-  if (workspace !== undefined) tests.push((row) => worksIn(row, workspace))
-  if (projectId !== undefined) tests.push((row) => row.projectId === projectId)
-  if (owner !== undefined) tests.push((row) => row.owner === owner)
+  return tests
+}
+
+/** What the fields of a row have to be. A workspace is said by the index. */
+const fieldTests = (filter: CheckedFilter, owner: string | undefined, index: Source["index"]): ReadonlyArray<Test> => {
+  const { activity, agent, channel, created, group, parentId, pinned, projectId, source, type } = filter
+  const statuses = filter.status === undefined ? undefined : [filter.status].flat()
+  const needle = filter.text?.toLowerCase()
+  const tests: Array<Test> = []
+  if (projectId !== undefined && index !== "byProject") tests.push((row) => row.projectId === projectId)
+  if (owner !== undefined && index !== "byOwner") tests.push((row) => row.owner === owner)
   if (agent !== undefined) tests.push((row) => row.agent === agent)
   if (type !== undefined) tests.push((row) => row.type === type)
   if (source !== undefined) tests.push((row) => row.source === source)
@@ -170,18 +200,16 @@ const testOf = (
   if (group !== undefined) tests.push((row) => (row.group ?? null) === group)
   if (parentId !== undefined) tests.push((row) => (row.parentId ?? null) === parentId)
   if (statuses !== undefined) tests.push((row) => statuses.includes(row.status))
-  if (filter.created !== undefined) tests.push((row) => isWithin(filter.created!, row.createdAt))
-  if (filter.activity !== undefined) tests.push((row) => isWithin(filter.activity!, row.activityAt))
+  if (created !== undefined) tests.push((row) => isWithin(created, row.createdAt))
+  if (activity !== undefined) tests.push((row) => isWithin(activity, row.activityAt))
   if (needle !== undefined) {
     tests.push(({ preview, title = "" }) => [title, preview].some((line) => line.toLowerCase().includes(needle)))
   }
-  if (channel !== undefined) {
-    const { account, peerId, type: channelType } = channel
-    if (channelType !== undefined) tests.push((row) => row.channel?.type === channelType)
-    if (account !== undefined) tests.push((row) => row.channel?.account === account)
-    if (peerId !== undefined) tests.push((row) => row.channel?.peerId === peerId)
+  for (const name of ["type", "account", "peerId"] as const) {
+    const wanted = channel?.[name]
+    if (wanted !== undefined) tests.push((row) => row.channel?.[name] === wanted)
   }
-  return (row) => tests.every((test) => test(row))
+  return tests
 }
 
 const isWithin = ({ from, to }: CheckedTimes, time: number): boolean =>

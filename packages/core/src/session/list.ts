@@ -8,7 +8,8 @@
  */
 import type { Place } from "../cursor.ts"
 import { ProjectTable } from "../project/model.ts"
-import { isUnreadable, make, maxRange } from "../storage/transaction.ts"
+import type { ProjectRow } from "../project/model.ts"
+import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Query as Read, Unreadable } from "../storage/transaction.ts"
 import type { Query, Source } from "./filter.ts"
 import { SessionTable } from "./model.ts"
@@ -20,17 +21,15 @@ type Row = Readonly<SessionRow>
 /** How many rows are tested at a time once a page turns out to need more than its own number. */
 export const windowSize = 200
 
-/** A session that fits, and what could not be read since the one before it. */
-export interface Hit {
-  readonly row: Row
-  readonly degraded: ReadonlyArray<DegradedSession>
-  readonly projectName: string | undefined
-}
-
 export interface Window {
-  readonly hits: ReadonlyArray<Hit>
-  /** What could not be read after the last hit. */
+  /** The rows that fit. */
+  readonly rows: ReadonlyArray<Row>
+  /** What could not be read before a row that fits, since the one before it. */
+  readonly degraded: ReadonlyMap<Row, ReadonlyArray<DegradedSession>>
+  /** What could not be read after the last row that fits. */
   readonly rest: ReadonlyArray<DegradedSession>
+  /** Names of the projects of the rows, by id. */
+  readonly names: ReadonlyMap<string, string>
   /** How many rows were tested. */
   readonly examined: number
   /** Where the next window begins. Undefined: there are no more rows. */
@@ -40,97 +39,112 @@ export interface Window {
 export const placeIn = (row: Row): Place => ({ at: row.activityAt, id: row.id })
 
 /** Tests the next rows of a query behind `after`: at least `size` where there are so many, until `room` of them fit. */
-export const scan = (query: Query, after: Place | undefined, size: number, room: number) =>
-  make(function* () {
-    const { rows, end, rest } = yield* merged(query, after, size)
-    const hits: Array<{ readonly row: Row; readonly degraded: ReadonlyArray<DegradedSession> }> = []
-    let degraded: Array<DegradedSession> = []
-    let examined = 0
-    for (const { before, row } of rows) {
-      examined++
-      degraded.push(...before.map(toDegraded))
-      if (!query.matches(row)) continue
-      hits.push({ row, degraded })
-      degraded = []
-      if (hits.length === room) break
-    }
-    const names = yield* projectNames(hits.map(({ row }) => row.projectId))
-    const window: Window = {
-      hits: hits.map((hit) => ({ ...hit, projectName: names.get(hit.row.projectId) })),
-      rest: [...degraded, ...rest.map(toDegraded)],
-      examined,
-      end,
-    }
-    return window
-  })
+export const scan = fn(function* (tx, query: Query, after: Place | undefined, size: number, room: number) {
+  const { damage, end, named, rest, rows } = yield* merged(query, after, size)
+  const fitting: Array<Row> = []
+  const degraded = new Map<Row, ReadonlyArray<DegradedSession>>()
+  let waiting: ReadonlyArray<DegradedSession> = []
+  let examined = 0
+  for (const row of rows) {
+    if (fitting.length === room) break
+    examined++
+    const before = damage.get(row)
+    if (before !== undefined) waiting = [...waiting, ...before.map(toDegraded)]
+    if (!query.matches(row)) continue
+    fitting.push(row)
+    if (waiting.length > 0) degraded.set(row, waiting)
+    waiting = []
+  }
+  const names = yield* projectNames(fitting, named)
+  const window: Window = {
+    rows: fitting,
+    degraded,
+    rest: [...waiting, ...rest.map(toDegraded)],
+    names,
+    examined,
+    end,
+  }
+  return window
+})
 
-/** A row and the unreadable ones right before it. */
-interface Entry {
-  readonly row: Row
-  readonly before: ReadonlyArray<Unreadable>
+/** Rows in order. Unreadable ones have no place of their own: they are kept with the row that comes next. */
+interface Stretch {
+  readonly rows: ReadonlyArray<Row>
+  readonly damage: ReadonlyMap<Row, ReadonlyArray<Unreadable>>
+  /** Unreadable rows behind the last one. */
+  readonly rest: ReadonlyArray<Unreadable>
 }
 
 /** What one source gave. */
-interface Stretch {
-  readonly entries: ReadonlyArray<Entry>
-  /** Unreadable rows behind the last entry. */
-  readonly rest: ReadonlyArray<Unreadable>
+interface SourceStretch extends Stretch {
   /** Whether the source has no more. */
   readonly ends: boolean
 }
 
+const noDamage: Stretch["damage"] = new Map()
+
 /** The next rows of all sources in one order, as far as no source can have another one in between. */
-const merged = (query: Query, after: Place | undefined, size: number) =>
-  make(function* () {
-    const stretches = yield* stretchesOf(query, after, size)
-    const open = stretches.filter(({ ends }) => !ends)
-    const limits = open.map(({ entries }) => placeIn(entries.at(-1)!.row))
-    const end = limits.toSorted(byPlace)[0]
-    const [only] = stretches
-    if (stretches.length === 1 && only !== undefined) {
-      return { rows: only.entries, end, rest: only.ends ? only.rest : [] }
-    }
-    const rows = stretches
-      .flatMap(({ entries }) => entries)
-      .filter(({ row }) => end === undefined || byPlace(placeIn(row), end) <= 0)
-      .toSorted((a, b) => byPlace(placeIn(a.row), placeIn(b.row)))
-    return {
-      // A session that stands in two sources comes twice in a row.
-      rows: rows.filter(({ row }, i) => row.id !== rows[i - 1]?.row.id),
-      end,
-      rest: end === undefined ? stretches.flatMap(({ rest }) => rest) : [],
-    }
-  })
+const merged = fn(function* (tx, query: Query, after: Place | undefined, size: number) {
+  const { named, stretches } = yield* stretchesOf(query, after, size)
+  const lasts = stretches.filter(({ ends }) => !ends).map(({ rows }) => placeIn(rows.at(-1)!))
+  const end = lasts.toSorted(byPlace)[0]
+  const rest = end === undefined ? stretches.flatMap((one) => one.rest) : []
+  const filled = stretches.filter(({ rows }) => rows.length > 0)
+  const [first = stretches[0], ...others] = filled
+  if (first === undefined || others.length === 0) {
+    const { damage = noDamage, rows = [] } = first ?? {}
+    return { rows, damage, rest, end, named }
+  }
+  const rows = filled
+    .flatMap((one) => one.rows)
+    .filter((row) => end === undefined || byPlace(placeIn(row), end) <= 0)
+    .toSorted((a, b) => byPlace(placeIn(a), placeIn(b)))
+  const damage = new Map<Row, ReadonlyArray<Unreadable>>()
+  for (const one of filled) {
+    for (const [row, before] of one.damage) damage.set(row, [...(damage.get(row) ?? []), ...before])
+  }
+  // A session that stands in two sources comes twice in a row.
+  return { rows: rows.filter((row, i) => row.id !== rows[i - 1]?.id), damage, rest, end, named }
+})
 
 /** Newest first, then by id. */
 const byPlace = (a: Place, b: Place): number => b.at - a.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-const stretchesOf = (query: Query, after: Place | undefined, size: number) =>
-  make(function* (tx) {
-    const windows = yield* tx.all(query.sources.map((source) => readSource(tx, source, query, after, size)))
-    const stretches = windows.map((rows) => stretch(rows, size))
-    for (const [i, { ends, entries, rest }] of stretches.entries()) {
-      if (ends || entries.length > 0) continue
-      // Damage as long as the window: nothing says where to go on. A longer one may reach behind it.
-      const longer = stretch(yield* readSource(tx, query.sources[i]!, query, after, maxRange), maxRange)
-      if (!longer.ends && longer.entries.length === 0) yield* tx.get(SessionTable, [String(rest[0]!.key[0])])
-      stretches[i] = longer
-    }
-    return stretches
-  })
-
-const stretch = (rows: ReadonlyArray<Row | Unreadable>, limit: number): Stretch => {
-  const entries: Array<Entry> = []
-  let before: Array<Unreadable> = []
-  for (const row of rows) {
-    if (isUnreadable(row)) before.push(row)
-    else {
-      entries.push({ row, before })
-      before = []
-    }
+const stretchesOf = fn(function* (tx, query: Query, after: Place | undefined, size: number) {
+  const [named, ...windows] = yield* tx.all([
+    readProject(tx, query.projectId),
+    ...query.sources.map((source) => readSource(tx, source, query, after, size)),
+  ])
+  const stretches = windows.map((rows) => toStretch(rows, size))
+  for (const [i, { ends, rest, rows }] of stretches.entries()) {
+    if (ends || rows.length > 0) continue
+    // Damage as long as the window: nothing says where to go on. A longer one may reach behind it.
+    const longer = toStretch(yield* readSource(tx, query.sources[i]!, query, after, maxRange), maxRange)
+    if (!longer.ends && longer.rows.length === 0) yield* tx.get(SessionTable, [String(rest[0]!.key[0])])
+    stretches[i] = longer
   }
-  return { entries, rest: before, ends: rows.length < limit }
+  return { named, stretches }
+})
+
+const toStretch = (window: ReadonlyArray<Row | Unreadable>, limit: number): SourceStretch => {
+  const ends = window.length < limit
+  if (isWhole(window)) return { rows: window, damage: noDamage, rest: [], ends }
+  const rows: Array<Row> = []
+  const damage = new Map<Row, ReadonlyArray<Unreadable>>()
+  let before: Array<Unreadable> = []
+  for (const row of window) {
+    if (isUnreadable(row)) {
+      before.push(row)
+      continue
+    }
+    rows.push(row)
+    if (before.length > 0) damage.set(row, before)
+    before = []
+  }
+  return { rows, damage, rest: before, ends }
 }
+
+const isWhole = (window: ReadonlyArray<Row | Unreadable>): window is ReadonlyArray<Row> => !window.some(isUnreadable)
 
 const readSource = (
   tx: Handle,
@@ -159,17 +173,25 @@ const boundsIn = <const Prefix extends ReadonlyArray<string>>(
   ...(from !== undefined && { to: [...prefix, from] as const }),
 })
 
-/** Names of projects by id; one that cannot be read has none. */
-export const projectNames = (projectIds: ReadonlyArray<string>) =>
-  make(function* (tx) {
-    const distinct = [...new Set(projectIds)]
-    const found = yield* tx.all(
-      distinct.map((id) => tx.range(ProjectTable, "key", { from: [id], to: [id], unreadable: "keep" })),
-    )
-    const names = new Map<string, string>()
-    for (const [project] of found)
-      if (project !== undefined && !isUnreadable(project)) names.set(project.id, project.name)
-    return names
-  })
+/** At most one row. As a range, so that one that cannot be read hides no session. */
+const readProject = (tx: Handle, id: string): Read<ReadonlyArray<Readonly<ProjectRow> | Unreadable>> =>
+  tx.range(ProjectTable, "key", { from: [id], to: [id], unreadable: "keep" })
+
+/** Names of the projects of sessions, of which `named` was read already. One that cannot be read has no name. */
+const projectNames = fn(function* (
+  tx,
+  rows: ReadonlyArray<Row>,
+  named: ReadonlyArray<Readonly<ProjectRow> | Unreadable>,
+) {
+  const names = new Map<string, string>()
+  const keep = ([project]: typeof named) => {
+    if (project !== undefined && !isUnreadable(project)) names.set(project.id, project.name)
+  }
+  keep(named)
+  const others = new Set<string>()
+  for (const { projectId } of rows) if (!names.has(projectId)) others.add(projectId)
+  if (others.size > 0) (yield* tx.all([...others].map((id) => readProject(tx, id)))).forEach(keep)
+  return names
+})
 
 export const toDegraded = ({ key, problem }: Unreadable): DegradedSession => ({ id: String(key[0]), problem })

@@ -9,7 +9,7 @@ import { ProjectTable } from "../project/model.ts"
 import type { ProjectRow } from "../project/model.ts"
 import { ProjectNotFound, showAgain } from "../project/program.ts"
 import { InvalidInput } from "../storage/error.ts"
-import { fn, isUnreadable, make } from "../storage/transaction.ts"
+import { fn, isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
 import { canonical } from "../value.ts"
 import type { Expected, SessionPatch } from "./input.ts"
@@ -87,35 +87,33 @@ export interface Creation {
 }
 
 /** Writes a session with its project, its tree and its first entries; or answers the one that this very input made. */
-export const create = (scope: Scope, { first, project, session }: Creation) =>
-  make(function* (tx) {
-    const { createdAt, id, parentId, projectId, treeId } = session
-    const [stored, home] = yield* tx.all([tx.get(SessionTable, [id]), tx.get(ProjectTable, [projectId])])
-    if (stored !== undefined) {
-      const { inputDigest } = stored
-      const same = isSeen(scope, stored) && inputDigest !== undefined && inputDigest === session.inputDigest
-      return same ? stored : yield* tx.fail(new IdConflict({ id }))
-    }
-    if (parentId !== undefined) yield* requireSession(scope, parentId)
-    if (home !== undefined) showAgain(tx, home, createdAt)
-    else if (project !== undefined) tx.insert(ProjectTable, project)
-    else return yield* tx.fail(new ProjectNotFound({ projectId }))
-    const opens = { treeId, branch: 1, parent: 0, forkAt: 0, owner: id, trail: [], createdAt }
-    const rows = place({ treeId, branch: 1, after: 0, facts: noFacts, opens }, first)
-    const created = advance(session, rows, createdAt)
-    tx.insert(SessionTable, created)
-    tx.insert(TreeTable, { treeId, nextBranch: rows.length === 0 ? 1 : 2, redactions: 0 })
-    if (rows.length > 0) tx.insert(BranchTable, opens)
-    for (const row of rows) tx.insert(EntryTable, row)
-    return created
-  })
+export const create = fn(function* (tx, scope: Scope, { first, project, session }: Creation) {
+  const { createdAt, id, parentId, projectId, treeId } = session
+  const [stored, home] = yield* tx.all([tx.get(SessionTable, [id]), tx.get(ProjectTable, [projectId])])
+  if (stored !== undefined) {
+    const { inputDigest } = stored
+    const same = isSeen(scope, stored) && inputDigest !== undefined && inputDigest === session.inputDigest
+    return same ? stored : yield* tx.fail(new IdConflict({ id }))
+  }
+  if (parentId !== undefined) yield* requireSession(scope, parentId)
+  if (home !== undefined) showAgain(tx, home, createdAt)
+  else if (project !== undefined) tx.insert(ProjectTable, project)
+  else return yield* tx.fail(new ProjectNotFound({ projectId }))
+  const opens = { treeId, branch: 1, parent: 0, forkAt: 0, owner: id, trail: [], createdAt }
+  const rows = place({ treeId, branch: 1, after: 0, facts: noFacts, opens }, first)
+  const created = advance(session, rows, createdAt)
+  tx.insert(SessionTable, created)
+  tx.insert(TreeTable, { treeId, nextBranch: rows.length === 0 ? 1 : 2, redactions: 0 })
+  if (rows.length > 0) tx.insert(BranchTable, opens)
+  for (const row of rows) tx.insert(EntryTable, row)
+  return created
+})
 
 /** The main session of an agent: the one that is there, or `creation`. */
-export const ensureRoot = (scope: Scope, rootKey: string, creation: Creation) =>
-  make(function* (tx) {
-    const stored = yield* tx.find(SessionTable, "byRoot", [rootKey])
-    return stored ?? (yield* create(scope, creation))
-  })
+export const ensureRoot = fn(function* (tx, scope: Scope, rootKey: string, creation: Creation) {
+  const stored = yield* tx.find(SessionTable, "byRoot", [rootKey])
+  return stored ?? (yield* create(scope, creation))
+})
 
 /** A changed row with what every change brings along. Time never goes back. */
 const renewed = (row: Readonly<SessionRow>, now: number): SessionRow => ({
@@ -126,22 +124,28 @@ const renewed = (row: Readonly<SessionRow>, now: number): SessionRow => ({
 })
 
 /** Changes a session as the patch says. Nothing is written where nothing changes. */
-export const update = (scope: Scope, sessionId: string, patch: SessionPatch, expected: Expected, now: number) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    const conflict = conflictIn(session, expected)
-    if (conflict !== undefined) return yield* tx.fail(conflict)
-    const fixed =
-      session.type === "root" ? (["title", "agent"] as const).find((name) => patch[name] !== undefined) : undefined
-    if (fixed !== undefined) {
-      const problem = `cannot change: ${sessionId} is the main session of its agent`
-      return yield* tx.fail(new InvalidInput({ field: `patch.${fixed}`, value: patch[fixed], problem }))
-    }
-    if (canonical(patched(session, patch)) === canonical(session)) return session
-    const change = (row: Readonly<SessionRow>) => renewed(patched(row, patch), now)
-    tx.update(SessionTable, [sessionId], change)
-    return change(session)
-  })
+export const update = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  patch: SessionPatch,
+  expected: Expected,
+  now: number,
+) {
+  const session = yield* requireSession(scope, sessionId)
+  const conflict = conflictIn(session, expected)
+  if (conflict !== undefined) return yield* tx.fail(conflict)
+  const fixed =
+    session.type === "root" ? (["title", "agent"] as const).find((name) => patch[name] !== undefined) : undefined
+  if (fixed !== undefined) {
+    const problem = `cannot change: ${sessionId} is the main session of its agent`
+    return yield* tx.fail(new InvalidInput({ field: `patch.${fixed}`, value: patch[fixed], problem }))
+  }
+  if (canonical(patched(session, patch)) === canonical(session)) return session
+  const change = (row: Readonly<SessionRow>) => renewed(patched(row, patch), now)
+  tx.update(SessionTable, [sessionId], change)
+  return change(session)
+})
 
 const patched = (row: Readonly<SessionRow>, patch: SessionPatch): SessionRow => {
   const next: Record<string, unknown> = { ...row }
@@ -167,23 +171,21 @@ const conflictIn = (session: Readonly<SessionRow>, expected: Expected): Operatio
 }
 
 /** Gives an automatic title, unless somebody gave one by hand. */
-export const autoTitle = (scope: Scope, sessionId: string, title: string, now: number) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    if (session.titleOrigin === "manual") return session
-    const change = (row: Readonly<SessionRow>): SessionRow =>
-      renewed({ ...row, title, titleOrigin: "automatic", autoTitles: row.autoTitles + 1 }, now)
-    tx.update(SessionTable, [sessionId], change)
-    return change(session)
-  })
+export const autoTitle = fn(function* (tx, scope: Scope, sessionId: string, title: string, now: number) {
+  const session = yield* requireSession(scope, sessionId)
+  if (session.titleOrigin === "manual") return session
+  const change = (row: Readonly<SessionRow>): SessionRow =>
+    renewed({ ...row, title, titleOrigin: "automatic", autoTitles: row.autoTitles + 1 }, now)
+  tx.update(SessionTable, [sessionId], change)
+  return change(session)
+})
 
 /** Says that a session was touched, and nothing else. */
-export const touch = (scope: Scope, sessionId: string, now: number) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    tx.update(SessionTable, [sessionId], (row) => renewed(row, now))
-    return renewed(session, now)
-  })
+export const touch = fn(function* (tx, scope: Scope, sessionId: string, now: number) {
+  const session = yield* requireSession(scope, sessionId)
+  tx.update(SessionTable, [sessionId], (row) => renewed(row, now))
+  return renewed(session, now)
+})
 
 /** How far up a public session is looked for. */
 const mostSteps = 32
@@ -191,53 +193,49 @@ const mostSteps = 32
 const isInternal = ({ kind }: Pick<SessionRow, "kind">) => kind === "task" || kind === "peek"
 
 /** The session, or the one that people see instead of it: the nearest public one among those that started it. */
-export const navigable = (scope: Scope, sessionId: string) =>
-  make(function* (tx) {
-    let session = yield* requireSession(scope, sessionId)
-    let steps = 0
-    while (isInternal(session)) {
-      if (session.parentId === undefined || steps === mostSteps) {
-        return yield* tx.fail(new SessionNotFound({ sessionId: session.id }))
-      }
-      session = yield* requireSession(scope, session.parentId)
-      steps++
+export const navigable = fn(function* (tx, scope: Scope, sessionId: string) {
+  let session = yield* requireSession(scope, sessionId)
+  let steps = 0
+  while (isInternal(session)) {
+    if (session.parentId === undefined || steps === mostSteps) {
+      return yield* tx.fail(new SessionNotFound({ sessionId: session.id }))
     }
-    return { session, followed: steps > 0 }
-  })
+    session = yield* requireSession(scope, session.parentId)
+    steps++
+  }
+  return { session, followed: steps > 0 }
+})
 
 /** As `navigable`, and takes the session out of the archive. */
-export const open = (scope: Scope, sessionId: string, now: number) =>
-  make(function* (tx) {
-    const found = yield* navigable(scope, sessionId)
-    if (!found.session.archived) return found
-    const change = (row: Readonly<SessionRow>) => renewed({ ...row, archived: false }, now)
-    tx.update(SessionTable, [found.session.id], change)
-    return { ...found, session: change(found.session) }
-  })
+export const open = fn(function* (tx, scope: Scope, sessionId: string, now: number) {
+  const found = yield* navigable(scope, sessionId)
+  if (!found.session.archived) return found
+  const change = (row: Readonly<SessionRow>) => renewed({ ...row, archived: false }, now)
+  tx.update(SessionTable, [found.session.id], change)
+  return { ...found, session: change(found.session) }
+})
 
 /** The session with this id, if there is one. */
-export const find = (scope: Scope, sessionId: string) =>
-  make(function* (tx) {
-    const session = yield* tx.get(SessionTable, [sessionId])
-    return session !== undefined && isSeen(scope, session) ? session : undefined
-  })
+export const find = fn(function* (tx, scope: Scope, sessionId: string) {
+  const session = yield* tx.get(SessionTable, [sessionId])
+  return session !== undefined && isSeen(scope, session) ? session : undefined
+})
 
 /** How many sessions are named where a prefix fits several. */
 export const mostCandidates = 10
 
 /** Some ids that begin with a prefix, in order, and behind which one to ask for more. Unreadable ones count. */
-export const startingWith = (scope: Scope, prefix: string, after: string | undefined) =>
-  make(function* (tx) {
-    const limit = scope.owner === undefined ? mostCandidates : 200
-    const rows = yield* tx.range(SessionTable, "key", {
-      ...(after === undefined ? { from: [prefix] } : { after: [after] }),
-      // No character of an id comes after `~`.
-      to: [`${prefix}~`],
-      limit,
-      unreadable: "keep",
-    })
-    const ids = rows.filter((row) => isUnreadable(row) || isSeen(scope, row)).map(idOf)
-    return { ids, end: rows.length < limit ? undefined : idOf(rows.at(-1)!) }
+export const startingWith = fn(function* (tx, scope: Scope, prefix: string, after: string | undefined) {
+  const limit = scope.owner === undefined ? mostCandidates : 200
+  const rows = yield* tx.range(SessionTable, "key", {
+    ...(after === undefined ? { from: [prefix] } : { after: [after] }),
+    // No character of an id comes after `~`.
+    to: [`${prefix}~`],
+    limit,
+    unreadable: "keep",
   })
+  const ids = rows.filter((row) => isUnreadable(row) || isSeen(scope, row)).map(idOf)
+  return { ids, end: rows.length < limit ? undefined : idOf(rows.at(-1)!) }
+})
 
 const idOf = (row: Readonly<SessionRow> | Unreadable): string => (isUnreadable(row) ? String(row.key[0]) : row.id)

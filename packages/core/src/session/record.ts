@@ -83,8 +83,11 @@ export interface Session {
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 /** What goes out is a copy: programs of one group share their rows. */
-export const toSession = (row: Readonly<SessionRow>): Session => {
-  const session: Writable<Session> = {
+export const toSession = (row: Readonly<SessionRow>): Session => toListed(row, undefined)
+
+/** A session as a list has it, with the name of its project. */
+export const toListed = (row: Readonly<SessionRow>, projectName: string | undefined): ListedSession => {
+  const session: Writable<ListedSession> = {
     id: row.id,
     treeId: row.treeId,
     titleOrigin: row.titleOrigin,
@@ -127,6 +130,7 @@ export const toSession = (row: Readonly<SessionRow>): Session => {
   if (row.model !== undefined) session.model = { ...row.model }
   if (row.purpose !== undefined) session.purpose = row.purpose
   if (row.metadata !== undefined) session.metadata = copyOf(row.metadata)
+  if (projectName !== undefined) session.projectName = projectName
   return session
 }
 

@@ -41,12 +41,12 @@ import { freshSession } from "./fresh.ts"
 import { ExpectedInput, fixedFields, Name, NewSessionInput, SessionPatchInput, Title } from "./input.ts"
 import type { Expected, NewSession, SessionPatch } from "./input.ts"
 import { placeIn, scan, windowSize } from "./list.ts"
-import type { Hit } from "./list.ts"
+import type { SessionRow } from "./model.ts"
 import { previewOf } from "./preview.ts"
 import * as program from "./program.ts"
 import type { IdConflict, OperationConflict } from "./program.ts"
 import { SessionNotFound } from "./program.ts"
-import { toSession } from "./record.ts"
+import { toListed, toSession } from "./record.ts"
 import type { DegradedSession, ListedSession, Session } from "./record.ts"
 import { childrenOf, grow, largestForest } from "./tree.ts"
 import type { Branching } from "./tree.ts"
@@ -284,36 +284,43 @@ export class Sessions extends Context.Service<
 
       /** The first `wanted` sessions behind a place that fit, read window by window. */
       const firstFitting = Effect.fnUntraced(function* (query: Query, after: Place | undefined, wanted: number) {
-        const hits: Array<Hit> = []
+        const rows: Array<Readonly<SessionRow>> = []
+        const degraded = new Map<Readonly<SessionRow>, ReadonlyArray<DegradedSession>>()
+        const names = new Map<string, string>()
         let rest: ReadonlyArray<DegradedSession> = []
         let from = after
         let examined = 0
         do {
           const size = examined === 0 ? wanted : windowSize
-          const window = yield* storage.read(scan(query, from, size, wanted - hits.length))
-          for (const hit of window.hits) {
-            hits.push({ ...hit, degraded: [...rest, ...hit.degraded] })
-            rest = []
+          const window = yield* storage.read(scan(query, from, size, wanted - rows.length))
+          for (const [row, before] of window.degraded) degraded.set(row, before)
+          const [next] = window.rows
+          if (next === undefined) rest = [...rest, ...window.rest]
+          else {
+            if (rest.length > 0) degraded.set(next, [...rest, ...(degraded.get(next) ?? [])])
+            rest = window.rest
           }
-          rest = [...rest, ...window.rest]
+          rows.push(...window.rows)
+          for (const [id, name] of window.names) names.set(id, name)
           examined += window.examined
           from = window.end
-        } while (from !== undefined && hits.length < wanted)
-        yield* annotate(() => ({ "skein.rows.examined": examined, "skein.sessions": hits.length }))
-        return { hits, rest }
+        } while (from !== undefined && rows.length < wanted)
+        yield* annotate(() => ({ "skein.rows.examined": examined, "skein.sessions": rows.length }))
+        return { rows, degraded, names, rest }
       })
 
       const pageOf = Effect.fnUntraced(function* (query: Query, limit: number, cursor: string | undefined) {
         const after = yield* placeOf(query.binding, cursor)
-        const { hits, rest } = yield* firstFitting(query, after, limit + 1)
-        const page = hits.slice(0, limit)
+        const { degraded, names, rest, rows } = yield* firstFitting(query, after, limit + 1)
+        const page = rows.slice(0, limit)
         const last = page.at(-1)
-        const more = hits.length > limit && last !== undefined
-        const degraded = page.flatMap((hit) => hit.degraded)
+        const more = rows.length > limit && last !== undefined
+        const before = degraded.size === 0 ? [] : page.flatMap((row) => degraded.get(row) ?? [])
         return {
           page,
-          degraded: more ? degraded : [...degraded, ...rest],
-          ...(more && { next: cursorAt(query.binding, placeIn(last.row)) }),
+          names,
+          degraded: distinct(more ? before : [...before, ...rest]),
+          ...(more && { next: cursorAt(query.binding(), placeIn(last)) }),
         }
       })
 
@@ -426,21 +433,26 @@ export class Sessions extends Context.Service<
         }, span("skein.session.resolve")),
         latest: Effect.fnUntraced(function* (given = {}) {
           const query = yield* queryOf(yield* checkInput(LatestInput, given, "query"), "query")
-          const { hits } = yield* firstFitting(query, undefined, 1)
-          return hits[0] && toSession(hits[0].row)
+          const [found] = (yield* firstFitting(query, undefined, 1)).rows
+          return found && toSession(found)
         }, span("skein.session.latest")),
         list: Effect.fnUntraced(function* (given = {}) {
-          const { cursor, limit, ...filter } = yield* checkInput(ListInput, given, "query")
-          const { page, ...rest } = yield* pageOf(yield* queryOf(filter, "query"), limit, cursor)
-          const answer: SessionPage = { sessions: page.map(toListed), ...rest }
+          const { cursor, limit = pageSize, ...filter } = yield* checkInput(ListInput, given, "query")
+          const { names, page, ...rest } = yield* pageOf(yield* queryOf(filter, "query"), limit, cursor)
+          const sessions = page.map((row) => toListed(row, names.get(row.projectId)))
+          const answer: SessionPage = { sessions, ...rest }
           return answer
         }, span("skein.session.list")),
         tree: Effect.fnUntraced(function* (given = {}) {
-          const { cursor, depth, limit, ...filter } = yield* checkInput(TreeInput, given, "query")
+          const {
+            cursor,
+            depth = largestForest,
+            limit = pageSize,
+            ...filter
+          } = yield* checkInput(TreeInput, given, "query")
           const query = yield* queryOf({ ...filter, parentId: null }, "query")
-          const { degraded, page, ...next } = yield* pageOf(query, limit, cursor)
-          const roots = page.map(({ row }) => row)
-          const forest = yield* storage.read(grow(settings, roots, { depth, limit }))
+          const { degraded, names: _, page, ...next } = yield* pageOf(query, limit, cursor)
+          const forest = yield* storage.read(grow(settings, page, { depth, limit }))
           const answer: SessionTree = {
             nodes: forest.nodes.map(toNode),
             degraded: [...degraded, ...forest.degraded],
@@ -450,9 +462,10 @@ export class Sessions extends Context.Service<
         }, span("skein.session.tree")),
         children: Effect.fnUntraced(function* (sessionId, given = {}) {
           yield* checkId("sessionId", sessionId)
-          const { cursor, ...extent } = yield* checkInput(ChildrenInput, given, "query")
-          const after = yield* placeOf(childrenBinding(sessionId), cursor)
-          const { degraded, next, nodes } = yield* storage.read(childrenOf(settings, sessionId, after, extent))
+          const { cursor, depth = largestForest, limit = pageSize } = yield* checkInput(ChildrenInput, given, "query")
+          const after = yield* placeOf(() => childrenBinding(sessionId), cursor)
+          const family = childrenOf(settings, sessionId, after, { depth, limit })
+          const { degraded, next, nodes } = yield* storage.read(family)
           const answer: SessionTree = {
             nodes: nodes.map(toNode),
             degraded,
@@ -508,9 +521,10 @@ const spanOf =
   <A, E>(effect: Effect.Effect<A, E>, sessionId: unknown): Effect.Effect<A, E> =>
     span(`skein.session.${verb}`, isId(sessionId) ? { "skein.session": sessionId } : {})(effect)
 
-const limit = z._default(z.int().check(z.gte(1), z.lte(200)), 50)
+const pageSize = 50
+const limit = z.optional(z.int().check(z.gte(1), z.lte(200)))
 const cursor = z.optional(z.string())
-const depth = z._default(z.int().check(z.gte(0)), largestForest)
+const depth = z.optional(z.int().check(z.gte(0)))
 const { parentId: _parent, ...treeFilter } = filterFields
 const { agent, owner, projectId, workspace } = filterFields
 
@@ -550,10 +564,9 @@ const namingFixed = (refused: InvalidInput): InvalidInput => {
   return problem === undefined ? refused : new InvalidInput({ field: refused.field, value: refused.value, problem })
 }
 
-const toListed = ({ projectName, row }: Hit): ListedSession => {
-  const session = toSession(row)
-  return projectName === undefined ? session : { ...session, projectName }
-}
+/** A session that stands in two parts of an index is met twice. */
+const distinct = (degraded: ReadonlyArray<DegradedSession>): ReadonlyArray<DegradedSession> =>
+  degraded.length < 2 ? degraded : [...new Map(degraded.map((one) => [one.id, one])).values()]
 
 const childrenBinding = (sessionId: string) => bindingOf(["children", sessionId])
 

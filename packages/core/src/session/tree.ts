@@ -5,7 +5,7 @@
  * not all here says where they go on. A chain that was damaged into a circle is cut where it meets itself.
  */
 import type { Place } from "../cursor.ts"
-import { isUnreadable, make, maxRange } from "../storage/transaction.ts"
+import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { toDegraded } from "./list.ts"
 import { SessionTable } from "./model.ts"
@@ -43,52 +43,50 @@ export interface Extent {
 }
 
 /** Children of one session behind `after`, with theirs. */
-export const childrenOf = (scope: Scope, parentId: string, after: Place | undefined, extent: Extent) =>
-  make(function* (tx) {
-    yield* requireSession(scope, parentId)
-    const [family] = yield* readFamilies(tx, scope, [{ parentId, after }], extent.limit)
-    const forest = yield* grow(scope, family!.rows, extent, [parentId])
-    return { nodes: forest.nodes, next: family!.next, degraded: [...family!.degraded, ...forest.degraded] }
-  })
+export const childrenOf = fn(function* (tx, scope: Scope, parentId: string, after: Place | undefined, extent: Extent) {
+  yield* requireSession(scope, parentId)
+  const [family] = yield* readFamilies(scope, [{ parentId, after }], extent.limit)
+  const forest = yield* grow(scope, family!.rows, extent, [parentId])
+  return { nodes: forest.nodes, next: family!.next, degraded: [...family!.degraded, ...forest.degraded] }
+})
 
 /** Sessions with the children below them. */
-export const grow = (
+export const grow = fn(function* (
+  tx,
   scope: Scope,
   roots: ReadonlyArray<Readonly<SessionRow>>,
   { depth, limit }: Extent,
   above: ReadonlyArray<string> = [],
-) =>
-  make(function* (tx) {
-    const nodes = roots.map(leaf)
-    const degraded: Array<DegradedSession> = []
-    const seen = new Set([...above, ...roots.map(({ id }) => id)])
-    let level: ReadonlyArray<Branching> = nodes
-    for (let down = 0; down < depth && level.length > 0; down++) {
-      const below: Array<Branching> = []
-      for (let at = 0; at < level.length && seen.size < largestForest; at += batch) {
-        const parents = level.slice(at, at + batch)
-        const families = yield* readFamilies(
-          tx,
-          scope,
-          parents.map(({ row }) => ({ parentId: row.id })),
-          limit,
-        )
-        for (const [i, family] of families.entries()) {
-          const parent = parents[i]!
-          const fresh = family.rows.filter(({ id }) => !seen.has(id))
-          if (seen.size + fresh.length > largestForest) continue
-          for (const { id } of fresh) seen.add(id)
-          parent.children.push(...fresh.map(leaf))
-          parent.next = family.next
-          degraded.push(...family.degraded)
-          below.push(...parent.children)
-        }
+) {
+  const nodes = roots.map(leaf)
+  const degraded: Array<DegradedSession> = []
+  const seen = new Set([...above, ...roots.map(({ id }) => id)])
+  let level: ReadonlyArray<Branching> = nodes
+  for (let down = 0; down < depth && level.length > 0; down++) {
+    const below: Array<Branching> = []
+    for (let at = 0; at < level.length && seen.size < largestForest; at += batch) {
+      const parents = level.slice(at, at + batch)
+      const families = yield* readFamilies(
+        scope,
+        parents.map(({ row }) => ({ parentId: row.id })),
+        limit,
+      )
+      for (const [i, family] of families.entries()) {
+        const parent = parents[i]!
+        const fresh = family.rows.filter(({ id }) => !seen.has(id))
+        if (seen.size + fresh.length > largestForest) continue
+        for (const { id } of fresh) seen.add(id)
+        parent.children.push(...fresh.map(leaf))
+        parent.next = family.next
+        degraded.push(...family.degraded)
+        below.push(...parent.children)
       }
-      level = below
     }
-    const forest: Forest = { nodes, degraded }
-    return forest
-  })
+    level = below
+  }
+  const forest: Forest = { nodes, degraded }
+  return forest
+})
 
 /** A session whose children nobody has looked for. */
 const leaf = (row: Readonly<SessionRow>): Branching => ({ row, children: [], next: beginning })
@@ -104,22 +102,21 @@ interface Asked {
   readonly after?: Place | undefined
 }
 
-const readFamilies = (tx: Handle, scope: Scope, asked: ReadonlyArray<Asked>, limit: number) =>
-  make(function* () {
-    const windows = yield* tx.all(asked.map((one) => readChildren(tx, one, limit + 1)))
-    const families: Array<Family> = []
-    for (const [i, window] of windows.entries()) {
-      const damaged = window.find(isUnreadable)
-      // Damage takes up room in the window: a larger one makes up for it.
-      const rows = damaged === undefined ? window : yield* readChildren(tx, asked[i]!, maxRange)
-      const family = familyOf(scope, rows, limit)
-      if (family.next === undefined && rows.length === maxRange) {
-        yield* tx.get(SessionTable, [String(damaged!.key[0])])
-      }
-      families.push(family)
+const readFamilies = fn(function* (tx, scope: Scope, asked: ReadonlyArray<Asked>, limit: number) {
+  const windows = yield* tx.all(asked.map((one) => readChildren(tx, one, limit + 1)))
+  const families: Array<Family> = []
+  for (const [i, window] of windows.entries()) {
+    const damaged = window.find(isUnreadable)
+    // Damage takes up room in the window: a larger one makes up for it.
+    const rows = damaged === undefined ? window : yield* readChildren(tx, asked[i]!, maxRange)
+    const family = familyOf(scope, rows, limit)
+    if (family.next === undefined && rows.length === maxRange) {
+      yield* tx.get(SessionTable, [String(damaged!.key[0])])
     }
-    return families
-  })
+    families.push(family)
+  }
+  return families
+})
 
 const readChildren = (tx: Handle, { after, parentId }: Asked, limit: number) =>
   tx.range(SessionTable, "byParent", {
