@@ -384,17 +384,25 @@ const damage: ReadonlyArray<Law> = [
     "STO-09 PRJ-04 a damaged session is named once, also where a link leads to it",
     (store) =>
       Effect.gen(function* () {
-        const resolve = (path: string) => Effect.succeed(path.replace("/l", "/r"))
+        const linked = new Map([["/l", "/old"]])
+        const resolve = (path: string) => Effect.sync(() => linked.get(path) ?? path)
         const options = { paths: { style: "posix", resolve } } as const
         yield* Effect.gen(function* () {
-          for (const n of [1, 2, 3]) yield* create(n, { id: `s${n}`, workspace: "/l/p" })
+          yield* create(4, { id: "by-link-then", workspace: "/l" })
+          linked.set("/l", "/new")
+          yield* create(5, { id: "by-path", workspace: "/new" })
+          yield* create(3, { id: "by-link", workspace: "/l" })
+          yield* create(2, { id: "first", workspace: "/l" })
+          yield* create(9, { id: "last", workspace: "/l" })
         }).pipe(withServices(store, options))
-        yield* store.damage("session", ["s2"])
+        for (const id of ["by-link-then", "by-path", "by-link"]) yield* store.damage("session", [id])
         yield* Effect.gen(function* () {
-          for (const workspace of ["/l/p", "/r/p"]) {
-            const { degraded, sessions } = yield* Sessions.use((all) => all.list({ workspace }))
-            equal([sessions.map(({ id }) => id), degraded.map(({ id }) => id)], [["s3", "s1"], ["s2"]])
-          }
+          const { degraded, sessions } = yield* Sessions.use((all) => all.list({ workspace: "/l" }))
+          equal(
+            sessions.map(({ id }) => id),
+            ["last", "first"],
+          )
+          equal(degraded.map(({ id }) => id).toSorted(), ["by-link", "by-link-then", "by-path"])
         }).pipe(withServices(store, options))
       }),
   ),

@@ -185,9 +185,9 @@ const shelfTests = (
   return tests
 }
 
-/** What the fields of a row have to be. A workspace is said by the index. */
+/** What the fields of a row have to be. Workspace and activity are said by the index. */
 const fieldTests = (filter: CheckedFilter, owner: string | undefined, index: Source["index"]): ReadonlyArray<Test> => {
-  const { activity, agent, channel, created, group, parentId, pinned, projectId, source, type } = filter
+  const { agent, channel, created, group, parentId, pinned, projectId, source, type } = filter
   const statuses = filter.status === undefined ? undefined : [filter.status].flat()
   const needle = filter.text?.toLowerCase()
   const tests: Array<Test> = []
@@ -201,7 +201,6 @@ const fieldTests = (filter: CheckedFilter, owner: string | undefined, index: Sou
   if (parentId !== undefined) tests.push((row) => (row.parentId ?? null) === parentId)
   if (statuses !== undefined) tests.push((row) => statuses.includes(row.status))
   if (created !== undefined) tests.push((row) => isWithin(created, row.createdAt))
-  if (activity !== undefined) tests.push((row) => isWithin(activity, row.activityAt))
   if (needle !== undefined) {
     tests.push(({ preview, title = "" }) => [title, preview].some((line) => line.toLowerCase().includes(needle)))
   }

@@ -24,8 +24,8 @@ export const windowSize = 200
 export interface Window {
   /** The rows that fit. */
   readonly rows: ReadonlyArray<Row>
-  /** What could not be read before a row that fits, since the one before it. */
-  readonly degraded: ReadonlyMap<Row, ReadonlyArray<DegradedSession>>
+  /** What could not be read before a row that fits, since the one before it: by the id of the row. */
+  readonly degraded: ReadonlyMap<string, ReadonlyArray<DegradedSession>>
   /** What could not be read after the last row that fits. */
   readonly rest: ReadonlyArray<DegradedSession>
   /** Names of the projects of the rows, by id. */
@@ -42,17 +42,17 @@ export const placeIn = (row: Row): Place => ({ at: row.activityAt, id: row.id })
 export const scan = fn(function* (tx, query: Query, after: Place | undefined, size: number, room: number) {
   const { damage, end, named, rest, rows } = yield* merged(query, after, size)
   const fitting: Array<Row> = []
-  const degraded = new Map<Row, ReadonlyArray<DegradedSession>>()
+  const degraded = new Map<string, ReadonlyArray<DegradedSession>>()
   let waiting: ReadonlyArray<DegradedSession> = []
   let examined = 0
   for (const row of rows) {
     if (fitting.length === room) break
     examined++
-    const before = damage.get(row)
+    const before = damage.get(row.id)
     if (before !== undefined) waiting = [...waiting, ...before.map(toDegraded)]
     if (!query.matches(row)) continue
     fitting.push(row)
-    if (waiting.length > 0) degraded.set(row, waiting)
+    if (waiting.length > 0) degraded.set(row.id, waiting)
     waiting = []
   }
   const names = yield* projectNames(fitting, named)
@@ -70,7 +70,8 @@ export const scan = fn(function* (tx, query: Query, after: Place | undefined, si
 /** Rows in order. Unreadable ones have no place of their own: they are kept with the row that comes next. */
 interface Stretch {
   readonly rows: ReadonlyArray<Row>
-  readonly damage: ReadonlyMap<Row, ReadonlyArray<Unreadable>>
+  /** By the id of the row. */
+  readonly damage: ReadonlyMap<string, ReadonlyArray<Unreadable>>
   /** Unreadable rows behind the last one. */
   readonly rest: ReadonlyArray<Unreadable>
 }
@@ -99,9 +100,9 @@ const merged = fn(function* (tx, query: Query, after: Place | undefined, size: n
     .flatMap((one) => one.rows)
     .filter((row) => end === undefined || byPlace(placeIn(row), end) <= 0)
     .toSorted((a, b) => byPlace(placeIn(a), placeIn(b)))
-  const damage = new Map<Row, ReadonlyArray<Unreadable>>()
+  const damage = new Map<string, ReadonlyArray<Unreadable>>()
   for (const one of filled) {
-    for (const [row, before] of one.damage) damage.set(row, [...(damage.get(row) ?? []), ...before])
+    for (const [id, before] of one.damage) damage.set(id, [...(damage.get(id) ?? []), ...before])
   }
   // A session that stands in two sources comes twice in a row.
   return { rows: rows.filter((row, i) => row.id !== rows[i - 1]?.id), damage, rest, end, named }
@@ -130,7 +131,7 @@ const toStretch = (window: ReadonlyArray<Row | Unreadable>, limit: number): Sour
   const ends = window.length < limit
   if (isWhole(window)) return { rows: window, damage: noDamage, rest: [], ends }
   const rows: Array<Row> = []
-  const damage = new Map<Row, ReadonlyArray<Unreadable>>()
+  const damage = new Map<string, ReadonlyArray<Unreadable>>()
   let before: Array<Unreadable> = []
   for (const row of window) {
     if (isUnreadable(row)) {
@@ -138,7 +139,7 @@ const toStretch = (window: ReadonlyArray<Row | Unreadable>, limit: number): Sour
       continue
     }
     rows.push(row)
-    if (before.length > 0) damage.set(row, before)
+    if (before.length > 0) damage.set(row.id, before)
     before = []
   }
   return { rows, damage, rest: before, ends }

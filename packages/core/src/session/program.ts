@@ -91,9 +91,8 @@ export const create = fn(function* (tx, scope: Scope, { first, project, session 
   const { createdAt, id, parentId, projectId, treeId } = session
   const [stored, home] = yield* tx.all([tx.get(SessionTable, [id]), tx.get(ProjectTable, [projectId])])
   if (stored !== undefined) {
-    const { inputDigest } = stored
-    const same = isSeen(scope, stored) && inputDigest !== undefined && inputDigest === session.inputDigest
-    return same ? stored : yield* tx.fail(new IdConflict({ id }))
+    const isSame = isSeen(scope, stored) && stored.inputDigest === session.inputDigest
+    return isSame ? stored : yield* tx.fail(new IdConflict({ id }))
   }
   if (parentId !== undefined) yield* requireSession(scope, parentId)
   if (home !== undefined) showAgain(tx, home, createdAt)

@@ -285,7 +285,7 @@ export class Sessions extends Context.Service<
       /** The first `wanted` sessions behind a place that fit, read window by window. */
       const firstFitting = Effect.fnUntraced(function* (query: Query, after: Place | undefined, wanted: number) {
         const rows: Array<Readonly<SessionRow>> = []
-        const degraded = new Map<Readonly<SessionRow>, ReadonlyArray<DegradedSession>>()
+        const degraded = new Map<string, ReadonlyArray<DegradedSession>>()
         const names = new Map<string, string>()
         let rest: ReadonlyArray<DegradedSession> = []
         let from = after
@@ -293,11 +293,11 @@ export class Sessions extends Context.Service<
         do {
           const size = examined === 0 ? wanted : windowSize
           const window = yield* storage.read(scan(query, from, size, wanted - rows.length))
-          for (const [row, before] of window.degraded) degraded.set(row, before)
+          for (const [id, before] of window.degraded) degraded.set(id, before)
           const [next] = window.rows
           if (next === undefined) rest = [...rest, ...window.rest]
           else {
-            if (rest.length > 0) degraded.set(next, [...rest, ...(degraded.get(next) ?? [])])
+            if (rest.length > 0) degraded.set(next.id, [...rest, ...(degraded.get(next.id) ?? [])])
             rest = window.rest
           }
           rows.push(...window.rows)
@@ -315,7 +315,7 @@ export class Sessions extends Context.Service<
         const page = rows.slice(0, limit)
         const last = page.at(-1)
         const more = rows.length > limit && last !== undefined
-        const before = degraded.size === 0 ? [] : page.flatMap((row) => degraded.get(row) ?? [])
+        const before = degraded.size === 0 ? [] : page.flatMap(({ id }) => degraded.get(id) ?? [])
         return {
           page,
           names,

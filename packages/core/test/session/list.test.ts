@@ -76,6 +76,33 @@ describe("windows", () => {
     }),
   )
 
+  it.effect("STO-09 what could not be read on the way to a session that fits is named once", () =>
+    Effect.gen(function* () {
+      const engine = naive()
+      yield* inStore(() => createMany(900, (n) => ({ id: name(n), agent: n < 850 ? "common" : "rare" })), {}, engine)
+      const damaged = [3, 150, 199, 200, 405, 406, 700, 849, 870, 899].map(name)
+      for (const id of damaged) engine.damage("session", [id])
+      const list = (limit: number) =>
+        inStore(() => Sessions.use((sessions) => sessions.list({ limit, agent: "rare" })), {}, engine)
+      const { degraded, next, sessions } = yield* list(200)
+      assert.deepStrictEqual([sessions.length, degraded.map(({ id }) => id), next], [48, damaged, undefined])
+      const first = yield* list(5)
+      assert.deepStrictEqual(
+        [first.sessions.map(({ id }) => id), first.degraded.map(({ id }) => id)],
+        [[850, 851, 852, 853, 854].map(name), damaged.slice(0, 8)],
+      )
+    }),
+  )
+
+  it.effect("SES-07 SES-16 a prefix is resolved behind any number of other owners' sessions", () =>
+    Effect.gen(function* () {
+      const engine = naive()
+      yield* inStore(() => createMany(450, (n) => ({ id: name(n), owner: n === 440 ? "ada" : "bob" })), {}, engine)
+      const found = inStore(() => Sessions.use((sessions) => sessions.resolve("s")), { owner: "ada" }, engine)
+      assert.strictEqual((yield* found).id, name(440))
+    }),
+  )
+
   it.effect("SES-05 several shelves are merged in one order, however unevenly they are filled", () =>
     inStore(() =>
       Effect.gen(function* () {
