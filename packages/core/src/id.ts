@@ -15,37 +15,43 @@ export const isId = (value: unknown): value is string => typeof value === "strin
 
 /** Refuses what cannot be an id: SES-02. */
 export const checkId = (field: string, value: unknown): Effect.Effect<string, InvalidInput> =>
-  isId(value)
-    ? Effect.succeed(value)
-    : Effect.fail(new InvalidInput({ field, value, problem: "must be 1 to 128 characters of A–Z, a–z, 0–9, _ and -" }))
+  isId(value) ? Effect.succeed(value) : Effect.fail(unfitId(field, value))
+
+/** What is said of a value that cannot be an id. */
+export const unfitId = (field: string, value: unknown): InvalidInput =>
+  new InvalidInput({ field, value, problem: "must be 1 to 128 characters of A–Z, a–z, 0–9, _ and -" })
 
 /** Where new ids come from. Replace it to make tests repeatable, or to mint ids of your own. */
 export class Ids extends Context.Reference<{ readonly mint: (prefix: string) => Effect.Effect<string> }>(
   "@skein/core/Ids",
   {
     defaultValue: () => {
-      const random = randomBytes()
-      return { mint: (prefix) => Effect.sync(() => prefix + uuid(random())) }
+      const uuid = uuids()
+      return { mint: (prefix) => Effect.sync(() => prefix + uuid()) }
     },
   },
 ) {}
 
-/** Gives 16 random bytes at a time, to be used at once. Asking the system costs the same for many as for a few. */
-const randomBytes = (): (() => Uint8Array) => {
-  const pool = new Uint8Array(16 * 64)
-  let used = pool.length
+/**
+ * Version 4 UUIDs (RFC 9562: 122 random bits) as hexadecimal digits without dashes.
+ *
+ * They are made 64 at a time: asking the system for random bytes, and writing them as digits, costs little more for many
+ * than for one.
+ */
+const uuids = (): (() => string) => {
+  const bytes = new Uint8Array(64 * 16)
+  let digits = ""
+  let used = 0
   return () => {
-    if (used === pool.length) {
-      crypto.getRandomValues(pool)
+    if (used === digits.length) {
+      crypto.getRandomValues(bytes)
+      for (let at = 0; at < bytes.length; at += 16) {
+        bytes[at + 6] = (bytes[at + 6]! & 0x0f) | 0x40
+        bytes[at + 8] = (bytes[at + 8]! & 0x3f) | 0x80
+      }
+      digits = bytesToHex(bytes)
       used = 0
     }
-    return pool.subarray(used, (used += 16))
+    return digits.slice(used, (used += 32))
   }
-}
-
-/** 122 random bits as the hexadecimal digits of a version 4 UUID (RFC 9562), without dashes. */
-const uuid = (bytes: Uint8Array): string => {
-  bytes[6] = (bytes[6]! & 0x0f) | 0x40
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80
-  return bytesToHex(bytes)
 }

@@ -15,20 +15,24 @@ export const checkInput = <Schema extends z.ZodMiniType>(
   value: unknown,
   name: string,
 ): Effect.Effect<z.output<Schema>, InvalidInput> => {
-  if (conforms(schema, value)) return Effect.succeed(value as z.output<Schema>)
+  const parsed = parseInput(schema, value, name)
+  return parsed instanceof InvalidInput ? Effect.fail(parsed) : Effect.succeed(parsed)
+}
+
+/** As `checkInput`, at once: the value, or what is wrong with it. */
+export const parseInput = <Schema extends z.ZodMiniType>(
+  schema: Schema,
+  value: unknown,
+  name: string,
+): z.output<Schema> | InvalidInput => {
+  if (conforms(schema, value)) return value as z.output<Schema>
   const checked = z.safeParse(schema, value)
-  if (checked.success) return Effect.succeed(checked.data)
+  if (checked.success) return checked.data
   const issue = checked.error.issues[0]!
   const unknownKey = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined
   const path = [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])]
   const given = path.reduce<unknown>((at, step) => (at as Record<PropertyKey, unknown> | undefined)?.[step], value)
-  return Effect.fail(
-    new InvalidInput({
-      field: [name, ...path].map(String).join("."),
-      value: given,
-      problem: problemOf(issue),
-    }),
-  )
+  return new InvalidInput({ field: [name, ...path].map(String).join("."), value: given, problem: problemOf(issue) })
 }
 
 /** What is wrong, in words that end a sentence. */
@@ -53,10 +57,14 @@ const problemOf = (issue: z.core.$ZodIssue): string => {
 
 /** Checks that a value is JSON, and says where it is not. */
 export const checkJson = (value: unknown, name: string): Effect.Effect<void, InvalidInput> => {
-  const problem = problemIn(value)
-  return problem === undefined
-    ? Effect.void
-    : Effect.fail(new InvalidInput({ field: `${name}${problem.path}`, value: problem.value, problem: problem.problem }))
+  const problem = jsonProblem(value, name)
+  return problem === undefined ? Effect.void : Effect.fail(problem)
+}
+
+/** As `checkJson`, at once. */
+export const jsonProblem = (value: unknown, name: string): InvalidInput | undefined => {
+  const found = problemIn(value)
+  return found && new InvalidInput({ field: `${name}${found.path}`, value: found.value, problem: found.problem })
 }
 
 /** A NUL, or half of a surrogate pair: what some engines cut or replace. */

@@ -6,9 +6,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
-import { checkId } from "../id.ts"
+import { isId, unfitId } from "../id.ts"
 import type { Ids } from "../id.ts"
-import { checkInput, checkJson } from "../input.ts"
+import { jsonProblem, parseInput } from "../input.ts"
 import { previewOf } from "../session/preview.ts"
 import type { SkeinSettings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
@@ -50,33 +50,36 @@ export interface Makers {
   readonly ids: typeof Ids.Service
 }
 
-/** Checks a message and makes it an entry. `name` is what errors call it. */
-export const toEntry = Effect.fnUntraced(function* (
+/**
+ * Checks a message and makes it an entry. `name` is what errors call it.
+ *
+ * Plain code but for the id: one effect a check would cost an append more than all the checks.
+ */
+export const toEntry = (
   { ids, settings }: Makers,
   input: MessageInput,
   now: number,
   name: string,
-) {
-  const message = yield* checkInput(MessageInput, input, name)
-  for (const field of jsonFields) {
-    if (message[field] !== undefined) yield* checkJson(message[field], `${name}.${field}`)
-  }
-  yield* checkBodies(message, name)
+): Effect.Effect<NewEntry, InvalidInput> => {
+  const message = parseInput(MessageInput, input, name)
+  if (message instanceof InvalidInput) return Effect.fail(message)
+  const problem = problemInBodies(message, name)
+  if (problem !== undefined) return Effect.fail(problem)
   const dialectName = message.format?.dialect ?? settings.dialect.name
   const dialect = settings.dialects.get(dialectName)
   const body = (message.body ?? message.model ?? message.display) as Json
   const role = message.role ?? dialect?.role(body)
   if (role === undefined) {
-    return yield* new InvalidInput({
-      field: `${name}.role`,
-      value: undefined,
-      problem: `must be given: ${dialectName} does not see in the body who speaks`,
-    })
+    const missing = `must be given: ${dialectName} does not see in the body who speaks`
+    return Effect.fail(new InvalidInput({ field: `${name}.role`, value: undefined, problem: missing }))
   }
-  const id =
-    message.id === undefined
-      ? (dialect?.id?.(body) ?? (yield* ids.mint("msg_")))
-      : yield* checkId(`${name}.id`, message.id)
+  if (message.id !== undefined && !isId(message.id)) return Effect.fail(unfitId(`${name}.id`, message.id))
+  const id = message.id ?? dialect?.id?.(body)
+  if (id !== undefined) return Effect.succeed(entryOf(settings, message, id, role, now))
+  return Effect.map(ids.mint("msg_"), (minted) => entryOf(settings, message, minted, role, now))
+}
+
+const entryOf = (settings: SkeinSettings, message: MessageInput, id: string, role: Role, now: number): NewEntry => {
   const entry: NewEntry = {
     id,
     kind: "message",
@@ -88,18 +91,26 @@ export const toEntry = Effect.fnUntraced(function* (
   if (message.source !== undefined) entry.source = message.source
   if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
   return entry
-})
+}
 
-const checkBodies = (message: MessageInput, name: string): Effect.Effect<void, InvalidInput> => {
-  const given = bodyFields.filter((field) => message[field] !== undefined)
+/** What is wrong with the bodies of a message, and with whatever else in it is free JSON. */
+const problemInBodies = (message: MessageInput, name: string): InvalidInput | undefined => {
+  const { body, display, model } = message
   const refuse = (field: string, value: unknown, problem: string) =>
-    Effect.fail(new InvalidInput({ field: `${name}.${field}`, value, problem }))
-  if (given.length === 0) return refuse("body", undefined, "must be given, or display, or model")
-  if (message.body !== undefined && given.length > 1) {
-    return refuse("body", message.body, "is both display and model: give either it or those")
+    new InvalidInput({ field: `${name}.${field}`, value, problem })
+  if (body === undefined && display === undefined && model === undefined) {
+    return refuse("body", undefined, "must be given, or display, or model")
   }
-  const missing = given.find((field) => message[field] === null)
-  return missing === undefined ? Effect.void : refuse(missing, null, "must not be null: leave it out")
+  if (body !== undefined && (display !== undefined || model !== undefined)) {
+    return refuse("body", body, "is both display and model: give either it or those")
+  }
+  for (const field of jsonFields) {
+    if (message[field] === undefined) continue
+    const problem = jsonProblem(message[field], `${name}.${field}`)
+    if (problem !== undefined) return problem
+  }
+  const empty = bodyFields.find((field) => message[field] === null)
+  return empty && refuse(empty, null, "must not be null: leave it out")
 }
 
 /** What a person would read of a stored or new entry. */
