@@ -577,7 +577,7 @@ const finding: ReadonlyArray<Law> = [
       yield* Effect.gen(function* () {
         const sessions = yield* Sessions
         const projects = yield* Projects
-        equal((yield* sessions.create({ id: "ada-3" })).owner, "ada")
+        equal((yield* sessions.create({ id: "ada-3", owner: "ada" })).owner, "ada")
         equal(refusal(yield* Effect.flip(sessions.create({ id: "ada-4", owner: "bob" }))), {
           tag: "InvalidInput",
           field: "input.owner",
@@ -606,10 +606,14 @@ const finding: ReadonlyArray<Law> = [
           field: "query.owner",
         })
         equal((yield* sessions.latest({ workspace: "/w" }))?.id, "ada-1")
-        equal(
-          (yield* sessions.children("ada-1")).nodes.map(({ session }) => session.id),
-          ["ada-2"],
-        )
+        const children = (query?: { readonly cursor?: string; readonly limit?: number }) =>
+          Effect.map(sessions.children("ada-1", query), ({ next, nodes }) => ({
+            ids: nodes.map(({ session }) => session.id),
+            next,
+          }))
+        equal((yield* children()).ids, ["ada-2"])
+        const first = yield* children({ limit: 1 })
+        equal([first.ids, (yield* children({ limit: 1, cursor: first.next! })).ids], [[], ["ada-2"]])
         equal((yield* projects.get("workspace:/w")).activityAt, 1)
         equal((yield* sessions.ensureRoot("a")).owner, "ada")
         const mine = (yield* sessions.ensureRoot("a")).id
@@ -629,10 +633,11 @@ const finding: ReadonlyArray<Law> = [
           for (const [at, id] of ["s1", "s2", "s3", "s4", "s5"].entries()) {
             yield* atTime(10 - at)(sessions.create({ id, workspace: "/w" }))
           }
-          yield* sessions.create({ id: "child1", parentId: "s2", kind: "task" })
-          yield* sessions.create({ id: "child2", parentId: "s2", kind: "task" })
+          for (const n of [1, 2, 3, 4]) {
+            yield* atTime(n)(sessions.create({ id: `child${n}`, parentId: "s2", kind: "task" }))
+          }
         }).pipe(withServices(store))
-        for (const id of ["s1", "s3", "s5", "child2"]) yield* store.damage("session", [id])
+        for (const id of ["s1", "s3", "s5", "child2", "child3", "child4"]) yield* store.damage("session", [id])
         yield* Effect.gen(function* () {
           const sessions = yield* Sessions
           const picture = (page: { sessions: ReadonlyArray<Session>; degraded: ReadonlyArray<{ id: string }> }) => [
@@ -659,13 +664,13 @@ const finding: ReadonlyArray<Law> = [
             [tree.nodes.map(({ session }) => session.id), tree.degraded.map(({ id }) => id)],
             [
               ["s2", "s4"],
-              ["s1", "s3", "s5", "child2"],
+              ["s1", "s3", "s5", "child4", "child3", "child2"],
             ],
           )
           const children = yield* sessions.children("s2", { limit: 1 })
           equal(
             [children.nodes.map(({ session }) => session.id), children.degraded.map(({ id }) => id)],
-            [["child1"], ["child2"]],
+            [["child1"], ["child4", "child3", "child2"]],
           )
         }).pipe(withServices(store))
       }),
