@@ -1,0 +1,23 @@
+/**
+ * Our side: a store with all services, as a program opens it.
+ */
+import type { Backend } from "@skein/core/storage"
+import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import { sqlite } from "@skein/adapter-sqlite"
+import { layer } from "../packages/core/src/services.ts"
+import type { Services } from "../packages/core/src/services.ts"
+
+export interface OpenSkein {
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
+  readonly close: () => Promise<void>
+}
+
+/** Opens a backend with all services. */
+export const open = (backend: Layer.Layer<Backend>): OpenSkein => {
+  const runtime = ManagedRuntime.make(Layer.provide(layer(), backend))
+  return { run: (effect) => runtime.runPromise(effect), close: () => runtime.dispose() }
+}
+
+export const openFile = (path: string): OpenSkein => open(sqlite({ url: `file:${path}` }))
