@@ -143,6 +143,8 @@ const isBehind = (tree: Tree, head: EntryRef, place: EntryRef): boolean => {
 // Entries
 
 const isSeen = (entry: EntryRow) => entry.body !== undefined || entry.display !== undefined
+const isReplayed = (entry: EntryRow) =>
+  entry.kind === "message" && (entry.body !== undefined || entry.model !== undefined)
 const isPrompt = (entry: EntryRow) => isSeen(entry) && entry.kind === "message" && entry.role === "user"
 
 const entryProblems = (tree: Tree, entry: EntryRow, before: Facts): ReadonlyArray<string> => {
@@ -152,6 +154,7 @@ const entryProblems = (tree: Tree, entry: EntryRow, before: Facts): ReadonlyArra
   const prompts = before.prompts + Number(isPrompt(entry))
   const lastPrompt = isPrompt(entry) ? here : before.lastPrompt
   const lastCompaction = entry.kind === "compaction" ? here : before.lastCompaction
+  const lastReplayed = isReplayed(entry) ? here : before.lastReplayed
   const facts: Facts = {
     entries: before.entries + 1,
     displays,
@@ -159,6 +162,7 @@ const entryProblems = (tree: Tree, entry: EntryRow, before: Facts): ReadonlyArra
     turns: before.turns,
     ...(lastPrompt && { lastPrompt }),
     ...(lastCompaction && { lastCompaction }),
+    ...(lastReplayed && { lastReplayed }),
   }
   return [
     ...differs(`the facts of ${name}`, entry.facts, facts),
@@ -211,7 +215,8 @@ const headProblems = (session: SessionRow, tree: Tree): ReadonlyArray<string> =>
   if (entry === undefined && !isAtRoot) return [`${name} stands at ${show(head)}, where nothing is`]
   const { lastPrompt } = entry?.facts ?? noFacts
   const branch = tree.branches.get(head.branch)
-  const isTip = branch?.row.owner === session.id && branch.entries.at(-1)?.pos === head.pos
+  const isOpen = branch?.row.owner === session.id && branch.row.closed !== true
+  const isTip = isOpen && branch.entries.at(-1)?.pos === head.pos
   return [
     ...differs(`the id at the head of ${name}`, head.id, entry?.id),
     ...differs(`the facts of ${name}`, facts, entry?.facts ?? noFacts),

@@ -4,10 +4,24 @@
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
 import { checkInput } from "./input.ts"
+import type { Durability } from "./storage/backend.ts"
 import type { InvalidInput } from "./storage/error.ts"
-import type { TransactOptions } from "./storage/storage.ts"
 
-const WriteOptionsInput = z.strictObject({ durability: z.optional(z.enum(["strict", "relaxed"])) })
+export interface TransactOptions {
+  /** Default `"strict"`. */
+  readonly durability?: Durability
+}
+
+/** Fields of the options that every writing call takes. */
+export const writeFields = { durability: z.optional(z.enum(["strict", "relaxed"])) }
+
+/** Fields of the options of calls that move the head, or rest on where it is. */
+export const expectedFields = {
+  expectedHead: z.optional(z.nullable(z.string())),
+  expectedVersion: z.optional(z.int()),
+}
+
+export const WriteOptionsInput = z.strictObject(writeFields)
 
 export const checkWriteOptions = (options: TransactOptions): Effect.Effect<TransactOptions, InvalidInput> =>
   Effect.as(checkInput(WriteOptionsInput, options, "options"), options)

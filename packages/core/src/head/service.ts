@@ -11,16 +11,20 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
-import { isId } from "../id.ts"
+import { sessionCalls } from "../call.ts"
+import { checkId, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
 import type { SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import type { InvalidInput, StorageError } from "../storage/error.ts"
-import { span } from "../storage/span.ts"
+import type { Durability } from "../storage/backend.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
+import { expectedFields, writeFields } from "../write-options.ts"
+import type { TransactOptions } from "../write-options.ts"
 import type { MoveReason } from "./model.ts"
 import * as program from "./program.ts"
 import type { BranchInUse, BranchNotFound, Destination, Moved } from "./program.ts"
@@ -40,13 +44,30 @@ export interface HeadMove {
   readonly author?: string
 }
 
-export interface MoveOptions {
+export interface MoveOptions extends TransactOptions {
   /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. Default: any head. */
   readonly expectedHead?: string | null
   /** Fails with `HeadMoved` unless the session's `headVersion` is this. Default: any. */
   readonly expectedVersion?: number
   /** Who moves it, for the journal. */
   readonly author?: string
+}
+
+export interface MovesQuery {
+  /** Only moves before the one with this number. */
+  readonly before?: number
+  /** 1 to 250. Default 50. */
+  readonly limit?: number
+}
+
+export interface NameOptions extends TransactOptions {
+  /** Default `false`. When true the name never replaces one that was given by hand. */
+  readonly automatic?: boolean
+}
+
+export interface DeleteOptions extends MoveOptions {
+  /** Where a head that stands on what goes moves first. Default: where the branch was left, or began. */
+  readonly moveTo?: Destination
 }
 
 type Absent = SessionNotFound | InvalidInput | StorageError
@@ -69,21 +90,16 @@ export class Heads extends Context.Service<
       to: Destination,
       options?: MoveOptions,
     ) => Effect.Effect<Moved, MessageNotFound | BranchNotFound | HeadMoved | Absent>
-    /** Takes the last move back that was not taken back. `undefined`: there is none, or it was forgotten. */
-    readonly undo: (
-      sessionId: string,
-      options?: { readonly author?: string },
-    ) => Effect.Effect<Moved | undefined, Absent>
+    /**
+     * Takes the last move back that was not taken back. `undefined`: there is none, it was forgotten, or the place is gone.
+     *
+     * @throws HeadMoved  the head is not as expected
+     */
+    readonly undo: (sessionId: string, options?: MoveOptions) => Effect.Effect<Moved | undefined, HeadMoved | Absent>
     /** Makes the move again that `undo` took back last; a new message ends that. `undefined`: there is none. */
-    readonly redo: (
-      sessionId: string,
-      options?: { readonly author?: string },
-    ) => Effect.Effect<Moved | undefined, Absent>
-    /** The journal, newest first. `before` is a move's number, `limit` 1 to 250, default 50. */
-    readonly moves: (
-      sessionId: string,
-      query?: { readonly before?: number; readonly limit?: number },
-    ) => Effect.Effect<ReadonlyArray<HeadMove>, Absent>
+    readonly redo: (sessionId: string, options?: MoveOptions) => Effect.Effect<Moved | undefined, HeadMoved | Absent>
+    /** The journal, newest move first. */
+    readonly moves: (sessionId: string, query?: MovesQuery) => Effect.Effect<ReadonlyArray<HeadMove>, Absent>
     /** The end of the longest way on from a message. The message itself when nothing follows. */
     readonly deepest: (sessionId: string, messageId: string) => Effect.Effect<Message, MessageNotFound | Absent>
     /**
@@ -94,22 +110,23 @@ export class Heads extends Context.Service<
       sessionId: string,
       branch: number,
       name: string,
-      options?: { readonly automatic?: boolean },
+      options?: NameOptions,
     ) => Effect.Effect<string, BranchNotFound | Absent>
     /**
-     * Deletes a branch from its end down to the last place that another branch left it. A head on it first moves to
-     * that place or to where the branch began, or to `moveTo`, in the same commit.
+     * Deletes a branch from its end down to the last place that another branch left it. A head on what goes first moves
+     * to that place or to where the branch began, or to `moveTo`, in the same commit.
      *
-     * @throws BranchInUse  another session stands on it; nothing was deleted
+     * @throws BranchInUse   another session stands on it; nothing was deleted
+     * @throws InvalidInput  `moveTo` goes with the branch
      * @see HED-01
      */
     readonly deleteBranch: (
       sessionId: string,
       branch: number,
-      options?: { readonly moveTo?: Destination; readonly author?: string },
+      options?: DeleteOptions,
     ) => Effect.Effect<
       { readonly removed: number; readonly head: string | null },
-      BranchNotFound | BranchInUse | MessageNotFound | Absent
+      BranchNotFound | BranchInUse | MessageNotFound | HeadMoved | Absent
     >
   }
 >()("@skein/core/head/Heads") {
@@ -119,78 +136,102 @@ export class Heads extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
 
-      return Heads.of({
-        checkout: Effect.fnUntraced(function* (sessionId, to, given = {}) {
-          const destination = yield* checkInput(DestinationInput, to, "to")
-          const { author, ...expected } = yield* checkInput(MoveOptionsInput, given, "options")
-          const at = yield* Clock.currentTimeMillis
-          const move = { reason: "checkout", at, author } as const
-          const moving = storage.transact(program.checkout(settings, sessionId, destination, expected, move))
-          return yield* span("skein.head.checkout", { "skein.session": sessionId })(moving)
+      const now = Clock.currentTimeMillis
+
+      return Heads.of(
+        sessionCalls("head", {
+          checkout: Effect.fnUntraced(function* (sessionId: string, to: Destination, given: MoveOptions = {}) {
+            const destination = yield* checkDestination("to", to)
+            const { author, expected, writing } = yield* checkMoveOptions(given)
+            const move = { reason: "checkout", at: yield* now, author } as const
+            return yield* storage.transact(program.checkout(settings, sessionId, destination, expected, move), writing)
+          }),
+          undo: Effect.fnUntraced(function* (sessionId: string, given: MoveOptions = {}) {
+            const { author, expected, writing } = yield* checkMoveOptions(given)
+            const move = { at: yield* now, author }
+            return yield* storage.transact(program.undo(settings, sessionId, expected, move), writing)
+          }),
+          redo: Effect.fnUntraced(function* (sessionId: string, given: MoveOptions = {}) {
+            const { author, expected, writing } = yield* checkMoveOptions(given)
+            const move = { at: yield* now, author }
+            return yield* storage.transact(program.redo(settings, sessionId, expected, move), writing)
+          }),
+          moves: Effect.fnUntraced(function* (sessionId: string, given: MovesQuery = {}) {
+            const { before, limit } = yield* checkInput(MovesQueryInput, given, "query")
+            return (yield* storage.read(program.moves(settings, sessionId, before, limit))).map(toHeadMove)
+          }),
+          deepest: Effect.fnUntraced(function* (sessionId: string, messageId: string) {
+            const id = yield* checkId("messageId", messageId)
+            return toMessage(yield* storage.read(program.deepest(settings, sessionId, id)))
+          }),
+          nameBranch: Effect.fnUntraced(function* (
+            sessionId: string,
+            branch: number,
+            name: string,
+            given: NameOptions = {},
+          ) {
+            yield* checkInput(BranchNumber, branch, "branch")
+            const { automatic = false, durability } = yield* checkInput(NameOptionsInput, given, "options")
+            const text = yield* checkInput(automatic ? AutomaticName : ManualName, name, "name")
+            const origin = automatic ? "automatic" : "manual"
+            const naming = program.nameBranch(settings, sessionId, branch, { text, origin }, yield* now)
+            return yield* storage.transact(naming, writingOf(durability))
+          }),
+          deleteBranch: Effect.fnUntraced(function* (sessionId: string, branch: number, given: DeleteOptions = {}) {
+            yield* checkInput(BranchNumber, branch, "branch")
+            const { moveTo, ...options } = given ?? {}
+            const to = moveTo === undefined ? undefined : yield* checkDestination("options.moveTo", moveTo)
+            const { author, expected, writing } = yield* checkMoveOptions(given === null ? given : options)
+            const move = { at: yield* now, author }
+            const deleting = program.deleteBranch(settings, sessionId, branch, to, expected, move)
+            return yield* storage.transact(deleting, writing)
+          }),
         }),
-        undo: Effect.fnUntraced(function* (sessionId, given = {}) {
-          const { author } = yield* checkInput(AuthorInput, given, "options")
-          const at = yield* Clock.currentTimeMillis
-          return yield* storage.transact(program.undo(settings, sessionId, { at, author }))
-        }),
-        redo: Effect.fnUntraced(function* (sessionId, given = {}) {
-          const { author } = yield* checkInput(AuthorInput, given, "options")
-          const at = yield* Clock.currentTimeMillis
-          return yield* storage.transact(program.redo(settings, sessionId, { at, author }))
-        }),
-        moves: Effect.fnUntraced(function* (sessionId, given = {}) {
-          const { before, limit } = yield* checkInput(MovesQuery, given, "query")
-          const found = yield* storage.read(program.moves(settings, sessionId, before, limit))
-          return found.map(({ from, row, to }): HeadMove => {
-            const { at, author, n, reason } = row
-            return {
-              n,
-              reason,
-              at,
-              ...(from === undefined ? {} : { from }),
-              ...(to === undefined ? {} : { to }),
-              ...(author === undefined ? {} : { author }),
-            }
-          })
-        }),
-        deepest: (sessionId, messageId) =>
-          Effect.map(storage.read(program.deepest(settings, sessionId, messageId)), toMessage),
-        nameBranch: Effect.fnUntraced(function* (sessionId, branch, name, given = {}) {
-          yield* checkInput(z.int(), branch, "branch")
-          const { automatic = false } = yield* checkInput(
-            z.strictObject({ automatic: z.optional(z.boolean()) }),
-            given,
-            "options",
-          )
-          const text = yield* checkInput(Text.check(z.minLength(1), z.maxLength(automatic ? 40 : 80)), name, "name")
-          const now = yield* Clock.currentTimeMillis
-          const origin = automatic ? "automatic" : "manual"
-          return yield* storage.transact(program.nameBranch(settings, sessionId, branch, { text, origin }, now))
-        }),
-        deleteBranch: Effect.fnUntraced(function* (sessionId, branch, given = {}) {
-          yield* checkInput(z.int(), branch, "branch")
-          const { author, moveTo } = yield* checkInput(DeleteOptionsInput, given, "options")
-          const at = yield* Clock.currentTimeMillis
-          const deleting = storage.transact(program.deleteBranch(settings, sessionId, branch, moveTo, { at, author }))
-          return yield* span("skein.head.delete-branch", { "skein.session": sessionId })(deleting)
-        }),
-      })
+      )
     }),
   )
 }
 
-const DestinationInput = z.nullable(
-  z.union([z.string().check(z.refine(isId, "must be a message id")), z.int().check(z.positive())]),
-)
-const author = z.optional(Text)
-const AuthorInput = z.strictObject({ author })
-const MoveOptionsInput = z.strictObject({
-  expectedHead: z.optional(z.nullable(z.string())),
-  expectedVersion: z.optional(z.int()),
-  author,
-})
-const DeleteOptionsInput = z.strictObject({ moveTo: z.optional(DestinationInput), author })
-const MovesQuery = z.strictObject({
+const toHeadMove = ({ from, row, to }: program.FoundMove): HeadMove => {
+  const { at, author, n, reason } = row
+  return {
+    n,
+    reason,
+    at,
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(author === undefined ? {} : { author }),
+  }
+}
+
+const BranchNumber = z.int().check(z.positive())
+const notBlank = z.refine<string>((name) => name.trim() !== "", "must not be blank")
+const AutomaticName = Text.check(notBlank, z.maxLength(40))
+const ManualName = Text.check(notBlank, z.maxLength(80))
+const NameOptionsInput = z.strictObject({ ...writeFields, automatic: z.optional(z.boolean()) })
+const MoveOptionsInput = z.strictObject({ ...writeFields, ...expectedFields, author: z.optional(Text) })
+const MovesQueryInput = z.strictObject({
   before: z.optional(z.int()),
   limit: z._default(z.int().check(z.minimum(1), z.maximum(250)), 50),
 })
+
+const checkDestination = (field: string, value: unknown): Effect.Effect<Destination, InvalidInput> =>
+  value === null || isId(value) || (Number.isInteger(value) && (value as number) > 0)
+    ? Effect.succeed(value as Destination)
+    : Effect.fail(
+        new InvalidInput({
+          field,
+          value,
+          problem: "must be a message id, the number of a branch, or null for the root",
+        }),
+      )
+
+const checkMoveOptions = (given: MoveOptions) =>
+  Effect.map(checkInput(MoveOptionsInput, given, "options"), ({ author, durability, ...expected }) => ({
+    author,
+    expected,
+    writing: writingOf(durability),
+  }))
+
+const writingOf = (durability: Durability | undefined): TransactOptions =>
+  durability === undefined ? {} : { durability }

@@ -12,6 +12,7 @@ import { jsonProblem, parseInput } from "../input.ts"
 import { previewOf } from "../session/preview.ts"
 import type { SkeinSettings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
+import { copyJson } from "../storage/json.ts"
 import type { Json } from "../storage/json.ts"
 import { Format, Role } from "./model.ts"
 import { isPrompt } from "./placement.ts"
@@ -68,13 +69,13 @@ export const toEntry = (
   const dialectName = message.format?.dialect ?? settings.dialect.name
   const dialect = settings.dialects.get(dialectName)
   const body = (message.body ?? message.model ?? message.display) as Json
-  const role = message.role ?? dialect?.role(body)
+  const role = message.role ?? asked(() => dialect?.role(body))
   if (role === undefined) {
     const missing = `must be given: ${dialectName} does not see in the body who speaks`
     return Effect.fail(new InvalidInput({ field: `${name}.role`, value: undefined, problem: missing }))
   }
   if (message.id !== undefined && !isId(message.id)) return Effect.fail(unfitId(`${name}.id`, message.id))
-  const id = message.id ?? dialect?.id?.(body)
+  const id = message.id ?? asked(() => dialect?.id?.(body))
   if (id !== undefined) return Effect.succeed(entryOf(settings, message, id, role, now))
   return Effect.map(ids.mint("msg_"), (minted) => entryOf(settings, message, minted, role, now))
 }
@@ -87,7 +88,8 @@ const entryOf = (settings: SkeinSettings, message: MessageInput, id: string, rol
     createdAt: message.createdAt ?? now,
     format: message.format ?? { dialect: settings.dialect.name, version: settings.dialect.version },
   }
-  for (const field of jsonFields) if (message[field] !== undefined) entry[field] = message[field]
+  // Copied at once: what the caller does with its message afterwards is its own affair.
+  for (const field of jsonFields) if (message[field] !== undefined) entry[field] = copyJson(message[field])
   if (message.source !== undefined) entry.source = message.source
   if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
   return entry
@@ -118,5 +120,14 @@ export const textOf = (settings: SkeinSettings, entry: Pick<NewEntry, "body" | "
   const body = entry.body ?? entry.display
   if (body === undefined) return ""
   const dialect = settings.dialects.get(entry.format?.dialect ?? settings.dialect.name)
-  return dialect?.text(body as Json) ?? ""
+  return asked(() => dialect?.text(body as Json)) ?? ""
+}
+
+/** What a dialect says. It may be the caller's: one that throws says nothing, and costs nobody a message. */
+const asked = <A>(question: () => A | undefined): A | undefined => {
+  try {
+    return question()
+  } catch {
+    return undefined
+  }
 }

@@ -25,6 +25,8 @@ export const Facts = z.object({
   turns: z.number(),
   lastPrompt: z.optional(EntryRef),
   lastCompaction: z.optional(EntryRef),
+  /** The last entry that the model is given. With the last compaction it says all that is replayed. */
+  lastReplayed: z.optional(EntryRef),
 })
 export type Facts = z.output<typeof Facts>
 
@@ -70,6 +72,8 @@ export const BranchRow = z.object({
   trail: z.array(TrailStep),
   createdAt: z.number(),
   name: z.optional(BranchName),
+  /** Its end was deleted: it is never extended again, so that no place is used twice. */
+  closed: z.optional(z.boolean()),
 })
 export type BranchRow = z.output<typeof BranchRow>
 export const BranchTable = table("branch", {

@@ -59,7 +59,7 @@ export const cursorOf = (sessionId: string, row: EntryRow | Unreadable, shown: n
 /** Reads what a page is asked for before, after or around. */
 export const toAnchor = (sessionId: string, given: string): Effect.Effect<Anchor, InvalidCursor | InvalidInput> => {
   if (isId(given)) return Effect.succeed({ _tag: "Message", id: given })
-  const [, branch, pos, shown, of] = /^p\.(\d+)\.(\d+)\.(\d+)\.([\w-]+)$/.exec(given) ?? []
+  const [, branch, pos, shown, of] = /^p\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.([\w-]+)$/.exec(given) ?? []
   if (of === undefined)
     return Effect.fail(new InvalidCursor({ cursor: given, problem: "is neither a message id nor a cursor" }))
   if (of !== sessionId) return Effect.fail(new InvalidCursor({ cursor: given, problem: "belongs to another session" }))

@@ -92,6 +92,26 @@ export const readOrdinals = fn(function* (
   return rows.flat()
 })
 
+/** What stands at each of these places: an entry, one that cannot be read, or nothing. */
+export const entriesAt = fn(function* (tx, treeId: string, places: ReadonlyArray<EntryRef>) {
+  const found = yield* tx.all(
+    places.map(({ branch, pos }) =>
+      tx.range(EntryTable, "key", { from: [treeId, branch, pos], to: [treeId, branch, pos], unreadable: "keep" }),
+    ),
+  )
+  return found.map(([entry]) => entry)
+})
+
+/** The last entry of each branch. */
+export const lastEntries = fn(function* (tx, treeId: string, branches: ReadonlyArray<number>) {
+  const found = yield* tx.all(
+    branches.map((branch) =>
+      tx.range(EntryTable, "key", { prefix: [treeId, branch], reverse: true, limit: 1, unreadable: "keep" }),
+    ),
+  )
+  return found.map(([entry]) => entry)
+})
+
 /** A run of positions on one branch. */
 export interface Stretch {
   readonly branch: number

@@ -69,26 +69,43 @@ const grow = (facts: Facts, entry: NewEntry, at: EntryRef): Facts => {
     grown.lastPrompt = at
   }
   if (entry.kind === "compaction") grown.lastCompaction = at
+  if (isReplayed(entry)) grown.lastReplayed = at
   return grown
 }
 
-/** The session after `rows` were appended at its head. */
-export const advance = (session: SessionRow, rows: ReadonlyArray<EntryRow>, now: number): SessionRow => {
+/** Whether two places are one; absent ones are. */
+export const isSamePlace = (a: EntryRef | undefined, b: EntryRef | undefined): boolean =>
+  a?.branch === b?.branch && a?.pos === b?.pos
+
+/** Whether the model is given something else at one place of a tree than at another. */
+export const replaysOtherwise = (a: Facts, b: Facts): boolean =>
+  !isSamePlace(a.lastReplayed, b.lastReplayed) || !isSamePlace(a.lastCompaction, b.lastCompaction)
+
+/**
+ * The session after `rows` were appended at its head.
+ *
+ * @param isActivity  whether somebody said something: then the session's activity moves too
+ */
+export const advance = (
+  session: SessionRow,
+  rows: ReadonlyArray<EntryRow>,
+  now: number,
+  isActivity = true,
+): SessionRow => {
   const last = rows.at(-1)
   if (last === undefined) return session
   const prompt = rows.findLast(isPrompt)
-  const changesHistory = rows.some((row) => row.kind !== "note" && (isReplayed(row) || row.kind !== "message"))
   const next: SessionRow = {
     ...session,
     head: { branch: last.branch, pos: last.pos, id: last.id },
     headVersion: session.headVersion + 1,
-    historyVersion: session.historyVersion + (changesHistory ? 1 : 0),
+    historyVersion: session.historyVersion + (replaysOtherwise(session.facts, last.facts) ? 1 : 0),
     revision: session.revision + 1,
     facts: last.facts,
     tip: last.facts.entries - last.pos,
     preview: prompt?.preview ?? session.preview,
     updatedAt: Math.max(session.updatedAt, now),
-    activityAt: Math.max(session.activityAt, now),
+    activityAt: isActivity ? Math.max(session.activityAt, now) : session.activityAt,
   }
   // A new append ends redo; the journal stays.
   delete next.redo

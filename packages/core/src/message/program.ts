@@ -10,14 +10,13 @@ import type { SessionRow } from "../session/model.ts"
 import { InvalidCursor } from "../cursor.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
-import { fn, make } from "../storage/transaction.ts"
+import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
-import { isUnreadable } from "../storage/transaction.ts"
 import { BranchTable, EntryTable, noFacts, root, TreeTable } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts } from "./model.ts"
 import { advance, isDisplayed, place, trailFrom } from "./placement.ts"
 import type { NewEntry, Placement } from "./placement.ts"
-import { isOnPath, readOrdinals, readPath, reaches } from "./path.ts"
+import { entriesAt, isOnPath, readOrdinals, readPath, reaches } from "./path.ts"
 import type { Path } from "./path.ts"
 
 /** The session sees no message with this id. */
@@ -93,41 +92,47 @@ const isTip = ({ facts, head, tip }: SessionRow): boolean => tip !== undefined &
  * Where a session stands. A stored head that names no entry cannot be written by these programs, only by damage: the
  * last entry of the newest own branch then stands in for it.
  */
-export const standing = fn(function* (tx, session: SessionRow) {
+export const standing = fn(function* (_tx, session: SessionRow) {
   const { facts, head, treeId } = session
   const stored: Standing = { head, facts, degraded: false }
   if (isTip(session) || (head.branch === 0 && head.pos === 0)) return stored
-  const [found] = yield* tx.range(EntryTable, "key", {
-    from: [treeId, head.branch, head.pos],
-    to: [treeId, head.branch, head.pos],
-    unreadable: "keep",
-  })
+  const [found] = yield* entriesAt(treeId, [head])
   if (found !== undefined) return stored
   return (yield* lastLeaf(session)) ?? { head: root, facts: noFacts, degraded: true }
 })
 
 /** The last readable entry of the newest branch that the session owns. */
-const lastLeaf = (session: SessionRow) =>
-  make(function* (tx) {
-    const branches = yield* tx.range(BranchTable, "byOwner", {
-      prefix: [session.id],
+const lastLeaf = fn(function* (tx, session: SessionRow) {
+  for (const branch of (yield* ownBranches(session)).toReversed()) {
+    const entries: ReadonlyArray<Readonly<EntryRow> | Unreadable> = yield* tx.range(EntryTable, "key", {
+      prefix: [session.treeId, branch.branch],
       reverse: true,
       unreadable: "keep",
     })
-    for (const branch of branches) {
-      if (isUnreadable(branch)) continue
-      const entries: ReadonlyArray<Readonly<EntryRow> | Unreadable> = yield* tx.range(EntryTable, "key", {
-        prefix: [session.treeId, branch.branch],
-        reverse: true,
-        unreadable: "keep",
-      })
-      const entry = entries.find((one) => !isUnreadable(one))
-      if (entry === undefined || isUnreadable(entry)) continue
-      const found: Standing = { head: refOf(entry), facts: entry.facts, degraded: true, entry }
-      return found
-    }
-    return undefined
-  })
+    const entry = entries.find((one) => !isUnreadable(one))
+    if (entry === undefined || isUnreadable(entry)) continue
+    const found: Standing = { head: refOf(entry), facts: entry.facts, degraded: true, entry }
+    return found
+  }
+  return undefined
+})
+
+/** The branches that a session owns, oldest first, as many as there are. What cannot be read is left out. */
+export const ownBranches = fn(function* (tx, session: SessionRow) {
+  const branches: Array<Readonly<BranchRow>> = []
+  let last: number | undefined
+  for (;;) {
+    const rows: ReadonlyArray<Readonly<BranchRow> | Unreadable> = yield* tx.range(BranchTable, "byOwner", {
+      prefix: [session.id],
+      ...(last !== undefined && { after: [session.id, last] as const }),
+      unreadable: "keep",
+    })
+    for (const row of rows) if (!isUnreadable(row)) branches.push(row)
+    if (rows.length < maxRange) return branches
+    const end = rows.at(-1)!
+    last = isUnreadable(end) ? Number(end.key[1]) : end.branch
+  }
+})
 
 export const refOf = ({ branch, pos }: EntryRef): EntryRef => ({ branch, pos })
 
@@ -143,36 +148,35 @@ export const placeAtHead = fn(function* (_tx, session: SessionRow) {
 })
 
 /** The place behind an entry of the session: on its branch where it is the tip of an own one, else on a new branch. */
-export const placeBehind = (session: SessionRow, at: EntryRef, facts: Facts) =>
-  make(function* (tx) {
-    const { treeId } = session
-    const [branch, tree, next] = yield* tx.all([
-      tx.get(BranchTable, [treeId, at.branch]),
-      tx.get(TreeTable, [treeId]),
-      tx.range(EntryTable, "key", {
-        prefix: [treeId, at.branch],
-        after: [treeId, at.branch, at.pos],
-        limit: 1,
-        unreadable: "keep",
-      }),
-    ])
-    if (branch?.owner === session.id && next.length === 0) {
-      const placement: Placement = { treeId, branch: at.branch, after: at.pos, facts, opens: undefined }
-      return placement
-    }
-    const number = tree?.nextBranch ?? 1
-    const opens: BranchRow = {
-      treeId,
-      branch: number,
-      parent: at.branch,
-      forkAt: at.pos,
-      owner: session.id,
-      trail: [...trailFrom(branch, at, facts)],
-      createdAt: 0,
-    }
-    const placement: Placement = { treeId, branch: number, after: 0, facts, opens }
+export const placeBehind = fn(function* (tx, session: SessionRow, at: EntryRef, facts: Facts) {
+  const { treeId } = session
+  const [branch, tree, next] = yield* tx.all([
+    tx.get(BranchTable, [treeId, at.branch]),
+    tx.get(TreeTable, [treeId]),
+    tx.range(EntryTable, "key", {
+      prefix: [treeId, at.branch],
+      after: [treeId, at.branch, at.pos],
+      limit: 1,
+      unreadable: "keep",
+    }),
+  ])
+  if (branch?.owner === session.id && branch.closed !== true && next.length === 0) {
+    const placement: Placement = { treeId, branch: at.branch, after: at.pos, facts, opens: undefined }
     return placement
-  })
+  }
+  const number = tree?.nextBranch ?? 1
+  const opens: BranchRow = {
+    treeId,
+    branch: number,
+    parent: at.branch,
+    forkAt: at.pos,
+    owner: session.id,
+    trail: [...trailFrom(branch, at, facts)],
+    createdAt: 0,
+  }
+  const placement: Placement = { treeId, branch: number, after: 0, facts, opens }
+  return placement
+})
 
 /**
  * Writes entries at a placement, and the branch that has to be opened for them. The session's row is the caller's to
@@ -240,38 +244,34 @@ const beside = (session: SessionRow, placement: Placement, now: number): Session
 }
 
 /** Whether a session sees a branch from its beginning to `pos`. */
-const seesPlace = (session: SessionRow, { branch, pos }: EntryRef) =>
-  make(function* (tx) {
-    const row = yield* tx.get(BranchTable, [session.treeId, branch])
-    if (row?.owner === session.id) return true
-    if (session.base === undefined) return false
-    const path: Path = yield* readPath(session.treeId, session.base, noFacts, reaches({ branch, pos }))
-    return isOnPath(path, { branch, pos })
-  })
+const seesPlace = fn(function* (tx, session: SessionRow, { branch, pos }: EntryRef) {
+  const row = yield* tx.get(BranchTable, [session.treeId, branch])
+  if (row?.owner === session.id) return true
+  if (session.base === undefined) return false
+  const path: Path = yield* readPath(session.treeId, session.base, noFacts, reaches({ branch, pos }))
+  return isOnPath(path, { branch, pos })
+})
 
 /** The entry with this id, if the session sees it. */
-export const findEntry = (session: SessionRow, messageId: string) =>
-  make(function* (tx) {
-    const entry = yield* tx.find(EntryTable, "byId", [session.treeId, messageId])
-    if (entry === undefined || !(yield* seesPlace(session, entry))) return undefined
-    return entry
-  })
+export const findEntry = fn(function* (tx, session: SessionRow, messageId: string) {
+  const entry = yield* tx.find(EntryTable, "byId", [session.treeId, messageId])
+  if (entry === undefined || !(yield* seesPlace(session, entry))) return undefined
+  return entry
+})
 
 /** The entry with this id, or `MessageNotFound`. */
-export const requireEntry = (session: SessionRow, messageId: string) =>
-  make(function* (tx) {
-    const entry = yield* findEntry(session, messageId)
-    if (entry === undefined) return yield* tx.fail(new MessageNotFound({ sessionId: session.id, messageId }))
-    return entry
-  })
+export const requireEntry = fn(function* (tx, session: SessionRow, messageId: string) {
+  const entry = yield* findEntry(session, messageId)
+  if (entry === undefined) return yield* tx.fail(new MessageNotFound({ sessionId: session.id, messageId }))
+  return entry
+})
 
 /** The place before an entry: its predecessor on the path, or the root. */
-export const placeBefore = (entry: EntryRef, treeId: string) =>
-  make(function* (tx) {
-    if (entry.pos > 1) return { branch: entry.branch, pos: entry.pos - 1 }
-    const branch = yield* tx.get(BranchTable, [treeId, entry.branch])
-    return branch === undefined ? root : { branch: branch.parent, pos: branch.forkAt }
-  })
+export const placeBefore = fn(function* (tx, entry: EntryRef, treeId: string) {
+  if (entry.pos > 1) return { branch: entry.branch, pos: entry.pos - 1 }
+  const branch = yield* tx.get(BranchTable, [treeId, entry.branch])
+  return branch === undefined ? root : { branch: branch.parent, pos: branch.forkAt }
+})
 
 /** What an append was answered with before, asked for again after the engine refused its ids. */
 export interface Stored {
@@ -284,40 +284,43 @@ export interface Stored {
  * The entries that are already stored under these ids, when they are the same; `undefined` when none of the ids is
  * taken; `IdConflict` when one is taken by another content or behind another message than was asked for.
  */
-export const findStored = (
+export const findStored = fn(function* (
+  tx,
   scope: Scope,
   sessionId: string,
   entries: ReadonlyArray<NewEntry>,
   { at, expectedHead }: AppendOptions,
-) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    const found = yield* tx.all(entries.map(({ id }) => tx.find(EntryTable, "byId", [session.treeId, id])))
-    const rows: Array<EntryRow> = []
-    for (const [i, entry] of entries.entries()) {
-      const row = found[i]
-      if (row === undefined) continue
-      if (!isSameContent(row, entry)) return yield* tx.fail(new IdConflict({ id: entry.id }))
-      rows.push(row)
-    }
-    const first = rows[0]
-    if (first === undefined) return undefined
-    if (rows.length < entries.length) return yield* tx.fail(new IdConflict({ id: first.id }))
-    const behind = at ?? expectedHead
-    if (behind !== undefined && behind !== (yield* idBefore(session, first))) {
-      return yield* tx.fail(new IdConflict({ id: first.id }))
-    }
-    const path = yield* readPath(session.treeId, session.head, session.facts, reaches(first))
-    const stored: Stored = { rows, onPath: rows.every((row) => isOnPath(path, row)) }
-    return stored
-  })
+) {
+  const session = yield* requireSession(scope, sessionId)
+  const found = yield* tx.all(entries.map(({ id }) => tx.find(EntryTable, "byId", [session.treeId, id])))
+  const rows: Array<EntryRow> = []
+  for (const [i, entry] of entries.entries()) {
+    const row = found[i]
+    if (row === undefined) continue
+    if (!isSameContent(row, entry)) return yield* tx.fail(new IdConflict({ id: entry.id }))
+    rows.push(row)
+  }
+  const first = rows[0]
+  if (first === undefined) return undefined
+  const behind = at ?? expectedHead
+  const isElsewhere = behind !== undefined && behind !== (yield* idBefore(session, first))
+  if (rows.length < entries.length || isElsewhere || !isOneRun(rows)) {
+    return yield* tx.fail(new IdConflict({ id: first.id }))
+  }
+  const path = yield* readPath(session.treeId, session.head, session.facts, reaches(first))
+  const stored: Stored = { rows, onPath: rows.every((row) => isOnPath(path, row)) }
+  return stored
+})
 
-const idBefore = (session: SessionRow, entry: EntryRef) =>
-  make(function* (tx) {
-    const { branch, pos } = yield* placeBefore(entry, session.treeId)
-    if (branch === 0) return null
-    return (yield* tx.get(EntryTable, [session.treeId, branch, pos]))?.id
-  })
+/** Whether entries stand one right behind the other. */
+const isOneRun = (rows: ReadonlyArray<EntryRow>): boolean =>
+  rows.every(({ branch, pos }, i) => branch === rows[0]!.branch && pos === rows[0]!.pos + i)
+
+const idBefore = fn(function* (tx, session: SessionRow, entry: EntryRef) {
+  const { branch, pos } = yield* placeBefore(entry, session.treeId)
+  if (branch === 0) return null
+  return (yield* tx.get(EntryTable, [session.treeId, branch, pos]))?.id
+})
 
 const contentFields = ["kind", "role", "body", "display", "model", "metadata", "source", "sourceContext"] as const
 
@@ -358,36 +361,30 @@ export const page = fn(function* (
 })
 
 /** Facts of the path of a session. */
-export const count = (scope: Scope, sessionId: string) =>
-  make(function* () {
-    const session = yield* requireSession(scope, sessionId)
-    return (yield* standing(session)).facts
-  })
+export const count = fn(function* (_tx, scope: Scope, sessionId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  return (yield* standing(session)).facts
+})
 
 /** A message of the path that a page is asked for before, after or around. */
 export type Anchor =
   | { readonly _tag: "Message"; readonly id: string }
   | { readonly _tag: "Place"; readonly ref: EntryRef; readonly shown: number; readonly cursor: string }
 
-const ordinalOf = (session: SessionRow, head: EntryRef, facts: Facts, anchor: Anchor) =>
-  make(function* (tx) {
-    if (anchor._tag === "Place") {
-      const { cursor, ref, shown } = anchor
-      const path = yield* readPath(session.treeId, head, facts, reaches(ref))
-      const [entry] = yield* tx.range(EntryTable, "key", {
-        from: [session.treeId, ref.branch, ref.pos],
-        to: [session.treeId, ref.branch, ref.pos],
-        unreadable: "keep",
-      })
-      if (entry === undefined || !isOnPath(path, ref)) {
-        return yield* tx.fail(new InvalidCursor({ cursor, problem: "is of a place that left the path" }))
-      }
-      return isUnreadable(entry) ? shown : entry.facts.displays
+const ordinalOf = fn(function* (tx, session: SessionRow, head: EntryRef, facts: Facts, anchor: Anchor) {
+  if (anchor._tag === "Place") {
+    const { cursor, ref, shown } = anchor
+    const path = yield* readPath(session.treeId, head, facts, reaches(ref))
+    const [entry] = yield* entriesAt(session.treeId, [ref])
+    if (entry === undefined || !isOnPath(path, ref)) {
+      return yield* tx.fail(new InvalidCursor({ cursor, problem: "is of a place that left the path" }))
     }
-    const notFound = new MessageNotFound({ sessionId: session.id, messageId: anchor.id })
-    const entry = yield* tx.find(EntryTable, "byId", [session.treeId, anchor.id])
-    if (entry === undefined || !isDisplayed(entry)) return yield* tx.fail(notFound)
-    const path = yield* readPath(session.treeId, head, facts, reaches(entry))
-    if (!isOnPath(path, entry)) return yield* tx.fail(notFound)
-    return entry.facts.displays
-  })
+    return isUnreadable(entry) ? shown : entry.facts.displays
+  }
+  const notFound = new MessageNotFound({ sessionId: session.id, messageId: anchor.id })
+  const entry = yield* tx.find(EntryTable, "byId", [session.treeId, anchor.id])
+  if (entry === undefined || !isDisplayed(entry)) return yield* tx.fail(notFound)
+  const path = yield* readPath(session.treeId, head, facts, reaches(entry))
+  if (!isOnPath(path, entry)) return yield* tx.fail(notFound)
+  return entry.facts.displays
+})

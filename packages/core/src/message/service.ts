@@ -16,24 +16,29 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as z from "zod/mini"
+import { sessionCalls } from "../call.ts"
 import type { InvalidCursor } from "../cursor.ts"
-import { Ids } from "../id.ts"
+import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
+import type { SessionRow } from "../session/model.ts"
+import { previewOf } from "../session/preview.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import type { InvalidInput, StorageError } from "../storage/error.ts"
-import { span } from "../storage/span.ts"
-import { Storage } from "../storage/storage.ts"
+import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
-import { previewOf } from "../session/preview.ts"
-import { maxRange } from "../storage/transaction.ts"
-import { textOf, toEntry } from "./body.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type { StorageError } from "../storage/error.ts"
+import { annotate } from "../storage/span.ts"
+import { Storage } from "../storage/storage.ts"
+import { isUnreadable, maxRange } from "../storage/transaction.ts"
+import { expectedFields, writeFields } from "../write-options.ts"
+import { MessageInput as MessageInputSchema, textOf, toEntry } from "./body.ts"
 import type { MessageInput } from "./body.ts"
 import {
   cursorOf,
   PageQuery as PageQueryInput,
   PathOptions,
-  PromptsQuery,
+  PromptsQuery as PromptsQueryInput,
   toAnchor,
   windowFrom,
   windowOf,
@@ -92,12 +97,24 @@ export interface Branch {
   readonly createdAt: number
   /** The last message on it. */
   readonly tip: string
-  /** How many messages people see from the root to its tip. */
+  /** How many messages people see from the first one to its tip. */
   readonly messages: number
   /** What was last said on it by anybody, as a person would read it, at most 80 characters. */
   readonly lastText: string
   /** Whether the head stands on it. */
   readonly current: boolean
+}
+
+/** What a user said, and the key under which it is said once. */
+export type Submission = { readonly sessionId: string; readonly messageKey: string } & Omit<MessageInput, "id" | "role">
+export type CommitOptions = Omit<AppendOptions, "at" | "moveHead">
+
+/** Which prompts: before a prompt, newest first. */
+export interface PromptsQuery {
+  /** A prompt's id. */
+  readonly before?: string
+  /** 1 to 500. Default 50. */
+  readonly limit?: number
 }
 
 type Absent = SessionNotFound | InvalidInput | StorageError
@@ -137,8 +154,8 @@ export class Messages extends Context.Service<
      * @see MSG-03
      */
     readonly commitUserMessage: (
-      submission: { readonly sessionId: string; readonly messageKey: string } & MessageInput,
-      options?: Omit<AppendOptions, "at" | "moveHead">,
+      submission: Submission,
+      options?: CommitOptions,
     ) => Effect.Effect<{ readonly message: Message; readonly onPath: boolean }, AppendError>
     /**
      * A page of what people see on the path.
@@ -161,10 +178,10 @@ export class Messages extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<Message>, Absent>
     /** How many messages people see on the path. */
     readonly count: (sessionId: string) => Effect.Effect<number, Absent>
-    /** The user's own prompts on the path, newest first. `limit` is 1 to 500, default 50; `before` a prompt's id. */
+    /** The user's own prompts on the path, newest first. */
     readonly prompts: (
       sessionId: string,
-      query?: { readonly before?: string; readonly limit?: number },
+      query?: PromptsQuery,
     ) => Effect.Effect<ReadonlyArray<Message & { readonly text: string }>, MessageNotFound | Absent>
     /** The whole text of the last prompt on the path; `undefined` when there is none. */
     readonly latestUserText: (sessionId: string) => Effect.Effect<string | undefined, Absent>
@@ -200,50 +217,29 @@ export class Messages extends Context.Service<
       const settings = yield* Settings
       const makers = { settings, ids: yield* Ids }
 
-      /** Stores entries once: what was refused for its ids is answered with what is stored, if it is the same. */
+      /**
+       * Stores entries once: what is refused because it is stored, or because the head has moved since it was stored, is
+       * answered with what is stored, if it is the same.
+       */
       const submit = (
         sessionId: string,
         entries: ReadonlyArray<NewEntry>,
-        options: AppendOptions,
+        { at, durability, expectedHead, expectedVersion }: CheckedOptions,
         now: number,
       ): Effect.Effect<program.Stored, AppendError> => {
-        const { at, expectedHead, expectedVersion } = options
         const where: program.AppendOptions = { at, expectedHead, expectedVersion }
-        const appended = storage.transact(program.append(settings, sessionId, entries, where, now), options)
+        const appending = program.append(settings, sessionId, entries, where, now)
+        const appended = storage.transact(appending, durability === undefined ? undefined : { durability })
         return Effect.matchEffect(appended, {
           onSuccess: (rows): Effect.Effect<program.Stored, AppendError> => Effect.succeed({ rows, onPath: true }),
           onFailure: (error): Effect.Effect<program.Stored, AppendError> =>
-            error._tag === "StorageError" && error.reason._tag === "Constraint"
+            error._tag === "HeadMoved" || (error._tag === "StorageError" && error.reason._tag === "Constraint")
               ? Effect.flatMap(storage.read(program.findStored(settings, sessionId, entries, where)), (stored) =>
                   stored === undefined ? Effect.fail(error) : Effect.succeed(stored),
                 )
               : Effect.fail(error),
         })
       }
-
-      const appendMany = Effect.fnUntraced(function* (
-        sessionId: string,
-        messages: ReadonlyArray<MessageInput>,
-        options: AppendOptions = {},
-      ) {
-        yield* checkInput(AppendOptionsInput, options, "options")
-        const now = yield* Clock.currentTimeMillis
-        const entries: Array<NewEntry> = []
-        for (const [i, message] of messages.entries())
-          entries.push(yield* toEntry(makers, message, now, `messages[${i}]`))
-        return (yield* submit(sessionId, entries, options, now)).rows.map(toMessage)
-      })
-
-      const append = Effect.fnUntraced(function* (
-        sessionId: string,
-        message: MessageInput,
-        options: AppendOptions = {},
-      ) {
-        yield* checkInput(AppendOptionsInput, options, "options")
-        const now = yield* Clock.currentTimeMillis
-        const entry = yield* toEntry(makers, message, now, "message")
-        return toMessage((yield* submit(sessionId, [entry], options, now)).rows[0]!)
-      })
 
       const readPage = Effect.fnUntraced(function* (
         sessionId: string,
@@ -262,91 +258,164 @@ export class Messages extends Context.Service<
         return page
       })
 
-      return Messages.of({
-        append: (sessionId, message, options) =>
-          span("skein.message.append", { "skein.session": sessionId })(append(sessionId, message, options)),
-        appendMany: (sessionId, messages, options) =>
-          span("skein.message.append", { "skein.session": sessionId, "skein.messages": messages.length })(
-            appendMany(sessionId, messages, options),
-          ),
-        commitUserMessage: Effect.fnUntraced(function* ({ messageKey, sessionId, ...message }, options = {}) {
-          yield* checkInput(MessageKey, messageKey, "messageKey")
+      const calls = sessionCalls("message", {
+        append: Effect.fnUntraced(function* (sessionId: string, message: MessageInput, given: AppendOptions = {}) {
+          const options = yield* checkAppendOptions(given)
+          const now = yield* Clock.currentTimeMillis
+          const entry = yield* toEntry(makers, message, now, "message")
+          return toMessage((yield* submit(sessionId, [entry], options, now)).rows[0]!)
+        }),
+        appendMany: Effect.fnUntraced(function* (
+          sessionId: string,
+          messages: ReadonlyArray<MessageInput>,
+          given: AppendOptions = {},
+        ) {
+          yield* checkInput(ManyMessages, messages, "messages")
+          const options = yield* checkAppendOptions(given)
+          const now = yield* Clock.currentTimeMillis
+          const entries: Array<NewEntry> = []
+          for (const [i, message] of messages.entries()) {
+            entries.push(yield* toEntry(makers, message, now, `messages[${i}]`))
+          }
+          yield* annotate(() => ({ "skein.messages": entries.length }))
+          return (yield* submit(sessionId, entries, options, now)).rows.map(toMessage)
+        }),
+        commitUserMessage: Effect.fnUntraced(function* (
+          sessionId: string,
+          { messageKey, ...message }: Omit<Submission, "sessionId">,
+          given: CommitOptions = {},
+        ) {
+          const options = yield* checkInput(CommitOptionsInput, given, "options")
           const now = yield* Clock.currentTimeMillis
           const id = userMessageId(sessionId, messageKey)
-          const entry = yield* toEntry(makers, { role: "user", ...message, id }, now, "message")
+          const entry = yield* toEntry(makers, { ...message, role: "user", id }, now, "submission")
           const { onPath, rows } = yield* submit(sessionId, [entry], options, now)
           return { message: toMessage(rows[0]!), onPath }
         }),
-        page: Effect.fnUntraced(function* (sessionId, given = {}) {
+        page: Effect.fnUntraced(function* (sessionId: string, given: PageQuery = {}) {
           const query = yield* checkInput(PageQueryInput, given, "query")
-          const anchor = query.before ?? query.after ?? query.around
-          const page = readPage(sessionId, anchor, windowOf(query))
-          return yield* span("skein.message.page", { "skein.session": sessionId })(page)
+          return yield* readPage(sessionId, query.before ?? query.after ?? query.around, windowOf(query))
         }),
+        get: Effect.fnUntraced(function* (sessionId: string, messageId: string) {
+          const id = yield* checkId("messageId", messageId)
+          return toMessage(yield* storage.read(tree.getMessage(settings, sessionId, id)))
+        }),
+        getMany: Effect.fnUntraced(function* (sessionId: string, messageIds: ReadonlyArray<string>) {
+          const ids = yield* checkInput(ManyIds, messageIds, "messageIds")
+          return (yield* storage.read(tree.getMessages(settings, sessionId, ids))).map(toMessage)
+        }),
+        count: (sessionId: string) =>
+          Effect.map(storage.read(program.count(settings, sessionId)), (facts) => facts.displays),
+        prompts: Effect.fnUntraced(function* (sessionId: string, given: PromptsQuery = {}) {
+          const { before, limit } = yield* checkInput(PromptsQueryInput, given, "query")
+          const rows = yield* storage.read(tree.prompts(settings, sessionId, before, limit))
+          return rows.map((row) => ({ ...toMessage(row), text: textOf(settings, row) }))
+        }),
+        latestUserText: (sessionId: string) =>
+          Effect.map(storage.read(tree.lastPrompt(settings, sessionId)), (row) => row && textOf(settings, row)),
+        siblings: Effect.fnUntraced(function* (sessionId: string, messageId: string) {
+          const id = yield* checkId("messageId", messageId)
+          const { index, messages } = yield* storage.read(tree.siblings(settings, sessionId, id))
+          return { messages: messages.map(toMessage), index }
+        }),
+        branches: (sessionId: string) =>
+          Effect.map(storage.read(tree.listBranches(settings, sessionId)), ({ branches, session }) =>
+            branches.map((tip) => toBranch(settings, session, tip)),
+          ),
+        path: Effect.fnUntraced(function* (
+          sessionId: string,
+          messageId: string,
+          given: { readonly limit?: number } = {},
+        ) {
+          const id = yield* checkId("messageId", messageId)
+          const { limit } = yield* checkInput(PathOptions, given, "options")
+          return (yield* storage.read(tree.pathTo(settings, sessionId, id, limit))).map(toMessage)
+        }),
+        isAncestor: Effect.fnUntraced(function* (
+          sessionId: string,
+          pair: { readonly ancestor: string; readonly message: string },
+        ) {
+          const { ancestor, message } = yield* checkInput(AncestorPair, pair, "pair")
+          return yield* storage.read(tree.isAncestor(settings, sessionId, ancestor, message))
+        }),
+        commonAncestor: Effect.fnUntraced(function* (
+          sessionId: string,
+          pair: { readonly one: string; readonly other: string },
+        ) {
+          const { one, other } = yield* checkInput(CommonPair, pair, "pair")
+          const row = yield* storage.read(tree.commonAncestor(settings, sessionId, one, other))
+          return row && toMessage(row)
+        }),
+      })
+
+      return Messages.of({
+        ...calls,
+        commitUserMessage: (submission, options) =>
+          Effect.flatMap(checkInput(SubmissionInput, submission, "submission"), ({ sessionId, ...message }) =>
+            calls.commitUserMessage(sessionId, message, options),
+          ),
         stream: (sessionId) =>
           Stream.paginate<string | undefined, Message, MessageNotFound | InvalidCursor | Absent>(
             undefined,
             Effect.fnUntraced(function* (after) {
+              yield* checkId("sessionId", sessionId)
               const page = yield* readPage(sessionId, after, windowFrom(maxRange))
               return [page.messages, Option.fromUndefinedOr(page.after)]
             }),
-          ),
-        get: (sessionId, messageId) =>
-          Effect.map(storage.read(tree.getMessage(settings, sessionId, messageId)), toMessage),
-        getMany: Effect.fnUntraced(function* (sessionId, messageIds) {
-          const ids = yield* checkInput(ManyIds, messageIds, "messageIds")
-          return (yield* storage.read(tree.getMessages(settings, sessionId, ids))).map(toMessage)
-        }),
-        count: (sessionId) => Effect.map(storage.read(program.count(settings, sessionId)), (facts) => facts.displays),
-        prompts: Effect.fnUntraced(function* (sessionId, given = {}) {
-          const { before, limit } = yield* checkInput(PromptsQuery, given, "query")
-          const rows = yield* storage.read(tree.prompts(settings, sessionId, before, limit))
-          return rows.map((row) => ({ ...toMessage(row), text: textOf(settings, row) }))
-        }),
-        latestUserText: (sessionId) =>
-          Effect.map(storage.read(tree.lastPrompt(settings, sessionId)), (row) => row && textOf(settings, row)),
-        siblings: (sessionId, messageId) =>
-          Effect.map(storage.read(tree.siblings(settings, sessionId, messageId)), ({ index, messages }) => ({
-            messages: messages.map(toMessage),
-            index,
-          })),
-        branches: (sessionId) =>
-          Effect.map(storage.read(tree.listBranches(settings, sessionId)), ({ branches, session }) =>
-            branches.map(({ branch, tip }) => ({
-              branch: branch.branch,
-              ...(branch.name === undefined ? {} : { name: branch.name.text }),
-              createdAt: branch.createdAt,
-              tip: tip.id,
-              messages: tip.facts.displays,
-              lastText: previewOf(textOf(settings, tip)),
-              current: session.head.branch === branch.branch,
-            })),
-          ),
-        path: Effect.fnUntraced(function* (sessionId, messageId, options = {}) {
-          const { limit } = yield* checkInput(PathOptions, options, "options")
-          return (yield* storage.read(tree.pathTo(settings, sessionId, messageId, limit))).map(toMessage)
-        }),
-        isAncestor: (sessionId, { ancestor, message }) =>
-          storage.read(tree.isAncestor(settings, sessionId, ancestor, message)),
-        commonAncestor: (sessionId, { one, other }) =>
-          Effect.map(
-            storage.read(tree.commonAncestor(settings, sessionId, one, other)),
-            (row) => row && toMessage(row),
           ),
       })
     }),
   )
 }
 
-const MessageKey = Text.check(z.minLength(1), z.maxLength(1_000))
-const ManyIds = z.array(z.string()).check(z.maxLength(500))
+const toBranch = (settings: SkeinSettings, session: SessionRow, { branch, lastShown, tip }: tree.BranchTip): Branch => {
+  const readable = isUnreadable(tip) ? lastShown : tip
+  return {
+    branch: branch.branch,
+    ...(branch.name === undefined ? {} : { name: branch.name.text }),
+    createdAt: branch.createdAt,
+    tip: toMessage(tip).id,
+    messages: readable === undefined || isUnreadable(readable) ? 0 : readable.facts.displays,
+    lastText: lastShown === undefined || isUnreadable(lastShown) ? "" : previewOf(textOf(settings, lastShown)),
+    current: session.head.branch === branch.branch,
+  }
+}
+
+const MessageId = z.string().check(z.refine(isId, "must be a message id"))
+const ManyIds = z.array(MessageId).check(z.maxLength(500))
+const ManyMessages = z.array(z.unknown())
+const AncestorPair = z.strictObject({ ancestor: MessageId, message: MessageId })
+const CommonPair = z.strictObject({ one: MessageId, other: MessageId })
+
+const { id: _id, role: _role, ...userFields } = MessageInputSchema.shape
+const SubmissionInput = z.strictObject({
+  ...userFields,
+  sessionId: z.string(),
+  messageKey: Text.check(z.minLength(1), z.maxLength(1_000)),
+})
+
+const CommitOptionsInput = z.strictObject({ ...writeFields, ...expectedFields })
 const AppendOptionsInput = z.strictObject({
-  expectedHead: z.optional(z.nullable(z.string())),
-  expectedVersion: z.optional(z.int()),
+  ...writeFields,
+  ...expectedFields,
   at: z.optional(z.string()),
   moveHead: z.optional(z.literal(false)),
-  durability: z.optional(z.enum(["strict", "relaxed"])),
 })
+
+type CheckedOptions = z.output<typeof AppendOptionsInput>
+
+const checkAppendOptions = (given: AppendOptions): Effect.Effect<CheckedOptions, InvalidInput> => {
+  const { at, moveHead } = given ?? {}
+  return moveHead === false && at === undefined
+    ? Effect.fail(
+        new InvalidInput({
+          field: "options.moveHead",
+          value: moveHead,
+          problem: "needs `at`: the message to write behind",
+        }),
+      )
+    : checkInput(AppendOptionsInput, given, "options")
+}
 
 /** `msg-user-v1-` and the SHA-256 of session id, NUL and message key, in base64url (RFC 4648): MSG-03. */
 export const userMessageId = (sessionId: string, messageKey: string): string =>

@@ -6,157 +6,196 @@
 import type { SessionRow } from "../session/model.ts"
 import { requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
-import { isUnreadable, make } from "../storage/transaction.ts"
+import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
+import type { Unreadable } from "../storage/transaction.ts"
 import { BranchTable, EntryTable, noFacts } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow } from "./model.ts"
-import { isOnPath, readOrdinals, readPath, reaches } from "./path.ts"
+import { entriesAt, isOnPath, lastEntries, readOrdinals, readPath, reaches } from "./path.ts"
 import type { Path } from "./path.ts"
-import { isDisplayed } from "./placement.ts"
-import { findEntry, MessageNotFound, placeBefore, requireEntry, standing } from "./program.ts"
+import { isDisplayed, isSamePlace } from "./placement.ts"
+import { MessageNotFound, ownBranches, placeBefore, requireEntry, standing } from "./program.ts"
 
 /** One message of the session, or `MessageNotFound`. */
-export const getMessage = (scope: Scope, sessionId: string, messageId: string) =>
-  make(function* () {
-    const session = yield* requireSession(scope, sessionId)
-    return yield* requireEntry(session, messageId)
-  })
+export const getMessage = fn(function* (_tx, scope: Scope, sessionId: string, messageId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  return yield* requireEntry(session, messageId)
+})
 
-/** Those of the messages that the session sees, in the order asked for. */
-export const getMessages = (scope: Scope, sessionId: string, messageIds: ReadonlyArray<string>) =>
-  make(function* () {
-    const session = yield* requireSession(scope, sessionId)
-    const found: Array<EntryRow> = []
-    for (const id of messageIds) {
-      const entry = yield* findEntry(session, id)
-      if (entry !== undefined) found.push(entry)
+/** Those of the messages that the session sees, in the order asked for. One that cannot be read says so. */
+export const getMessages = fn(function* (tx, scope: Scope, sessionId: string, messageIds: ReadonlyArray<string>) {
+  const session = yield* requireSession(scope, sessionId)
+  const found = yield* tx.all(
+    messageIds.map((id) =>
+      tx.range(EntryTable, "byId", { from: [session.treeId, id], to: [session.treeId, id], unreadable: "keep" }),
+    ),
+  )
+  const rows = found.flat()
+  const seen = yield* visiblePlaces(session, rows.map(placeOfRow))
+  return rows.filter((_, i) => seen[i])
+})
+
+const placeOfRow = (row: Readonly<EntryRow> | Unreadable): EntryRef =>
+  isUnreadable(row) ? { branch: Number(row.key[1]), pos: Number(row.key[2]) } : row
+
+/**
+ * The messages that follow the same place as this one: the one on the same branch first, then those that left there, in
+ * the order they were made. One that cannot be read stands in its place.
+ */
+export const siblings = fn(function* (tx, scope: Scope, sessionId: string, messageId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  const entry = yield* requireEntry(session, messageId)
+  const before = yield* placeBefore(entry, session.treeId)
+  const places = [
+    ...(before.branch === 0 ? [] : [{ branch: before.branch, pos: before.pos + 1 }]),
+    ...(yield* branchesAt(session.treeId, before)).map((branch) => ({ branch, pos: 1 })),
+  ]
+  const messages: Array<Readonly<EntryRow> | Unreadable> = []
+  let index = 0
+  for (let i = 0; i < places.length; i += maxRange) {
+    const some = places.slice(i, i + maxRange)
+    const rows: ReadonlyArray<Readonly<EntryRow> | Unreadable | undefined> = yield* entriesAt(session.treeId, some)
+    const seen: ReadonlyArray<boolean> = yield* visiblePlaces(session, some)
+    for (const [at, row] of rows.entries()) {
+      if (row === undefined || seen[at] !== true) continue
+      if (isSamePlace(placeOfRow(row), entry)) index = messages.length
+      else if (!isUnreadable(row) && !isDisplayed(row)) continue
+      messages.push(row)
     }
-    return found
-  })
+  }
+  return { messages, index }
+})
 
-/** The messages that follow the same place as this one, in the order they were made. */
-export const siblings = (scope: Scope, sessionId: string, messageId: string) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    const entry = yield* requireEntry(session, messageId)
-    const { treeId } = session
-    const before = yield* placeBefore(entry, treeId)
-    const branches = yield* tx.range(BranchTable, "byParent", { prefix: [treeId, before.branch, before.pos] })
-    const places = [
-      ...(before.branch === 0 ? [] : [{ branch: before.branch, pos: before.pos + 1 }]),
-      ...branches.map(({ branch }) => ({ branch, pos: 1 })),
-    ]
-    const found = yield* tx.all(places.map(({ branch, pos }) => tx.get(EntryTable, [treeId, branch, pos])))
-    const seen = yield* visiblePlaces(session, places)
-    const messages = found.filter(
-      (row, i): row is Readonly<EntryRow> =>
-        row !== undefined && (row.id === messageId || (seen[i] === true && isDisplayed(row))),
-    )
-    return { messages, index: messages.findIndex((row) => row.id === messageId) }
-  })
+/** The branches that left a place, oldest first. */
+const branchesAt = fn(function* (tx, treeId: string, { branch, pos }: EntryRef) {
+  const found: Array<number> = []
+  for (;;) {
+    const last = found.at(-1)
+    const rows: ReadonlyArray<Readonly<BranchRow> | Unreadable> = yield* tx.range(BranchTable, "byParent", {
+      prefix: [treeId, branch, pos],
+      ...(last !== undefined && { after: [treeId, branch, pos, last] as const }),
+      unreadable: "keep",
+    })
+    found.push(...rows.map((row) => (isUnreadable(row) ? Number(row.key[1]) : row.branch)))
+    if (rows.length < maxRange) return found
+  }
+})
 
 /** Which of the places the session sees. */
-const visiblePlaces = (session: SessionRow, places: ReadonlyArray<EntryRef>) =>
-  make(function* (tx) {
-    const branches = yield* tx.all(places.map(({ branch }) => tx.get(BranchTable, [session.treeId, branch])))
-    const lowest = Math.min(...places.map(({ branch }) => branch))
-    const inherited: Path | undefined =
-      session.base && (yield* readPath(session.treeId, session.base, noFacts, (step) => step.branch <= lowest))
-    return places.map(
-      (place, i) => branches[i]?.owner === session.id || (inherited !== undefined && isOnPath(inherited, place)),
-    )
+const visiblePlaces = fn(function* (tx, session: SessionRow, places: ReadonlyArray<EntryRef>) {
+  const branches = yield* tx.all(
+    places.map(({ branch }) =>
+      tx.range(BranchTable, "key", {
+        from: [session.treeId, branch],
+        to: [session.treeId, branch],
+        unreadable: "keep",
+      }),
+    ),
+  )
+  const lowest = Math.min(...places.map(({ branch }) => branch))
+  const inherited: Path | undefined =
+    session.base && (yield* readPath(session.treeId, session.base, noFacts, (step) => step.branch <= lowest))
+  return places.map((place, i) => {
+    const branch = branches[i]?.[0]
+    const isOwn = branch !== undefined && !isUnreadable(branch) && branch.owner === session.id
+    return isOwn || (inherited !== undefined && isOnPath(inherited, place))
   })
+})
 
 /** A branch of the session and where it ends. */
 export interface BranchTip {
   readonly branch: Readonly<BranchRow>
-  readonly tip: Readonly<EntryRow>
+  readonly tip: Readonly<EntryRow> | Unreadable
+  /** The last entry on it that people see, if there is one. */
+  readonly lastShown: Readonly<EntryRow> | Unreadable | undefined
 }
 
-/** The branches that the session owns, oldest first, each with its last entry: at most 500. */
-export const branchesOf = (session: SessionRow) =>
-  make(function* (tx) {
-    const branches = yield* tx.range(BranchTable, "byOwner", { prefix: [session.id] })
-    const ends = yield* tx.all(
-      branches.map(({ branch, treeId }) =>
-        tx.range(EntryTable, "key", { prefix: [treeId, branch], reverse: true, limit: 1 }),
+/** The branches that the session owns, oldest first, each with its end. */
+const branchesOf = fn(function* (tx, session: SessionRow) {
+  const branches = yield* ownBranches(session)
+  const tips: Array<BranchTip> = []
+  for (let i = 0; i < branches.length; i += maxRange) {
+    const some = branches.slice(i, i + maxRange)
+    const ends: ReadonlyArray<Readonly<EntryRow> | Unreadable | undefined> = yield* lastEntries(
+      session.treeId,
+      some.map(({ branch }) => branch),
+    )
+    const shown = yield* tx.all(
+      some.map(({ branch, treeId }) =>
+        tx.range(EntryTable, "byShown", { prefix: [treeId, branch], reverse: true, limit: 1, unreadable: "keep" }),
       ),
     )
-    return branches.flatMap((branch, i): ReadonlyArray<BranchTip> => {
-      const tip = ends[i]?.[0]
-      return tip === undefined ? [] : [{ branch, tip }]
-    })
-  })
+    for (const [at, branch] of some.entries()) {
+      const tip = ends[at]
+      if (tip !== undefined) tips.push({ branch, tip, lastShown: shown[at]?.[0] })
+    }
+  }
+  return tips
+})
 
-export const listBranches = (scope: Scope, sessionId: string) =>
-  make(function* () {
-    const session = yield* requireSession(scope, sessionId)
-    return { session, branches: yield* branchesOf(session) }
-  })
+export const listBranches = fn(function* (_tx, scope: Scope, sessionId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  return { session, branches: yield* branchesOf(session) }
+})
 
 /** What people see on the way from the root to a message, that message last: the newest `limit` of it. */
-export const pathTo = (scope: Scope, sessionId: string, messageId: string, limit: number) =>
-  make(function* () {
-    const session = yield* requireSession(scope, sessionId)
-    const entry = yield* requireEntry(session, messageId)
-    const to = entry.facts.displays
-    const from = Math.max(1, to - limit + 1)
-    const path = yield* readPath(session.treeId, entry, entry.facts, (step) => step.displays < from)
-    return yield* readOrdinals(session.treeId, path, "byShown", from, to)
-  })
+export const pathTo = fn(function* (_tx, scope: Scope, sessionId: string, messageId: string, limit: number) {
+  const session = yield* requireSession(scope, sessionId)
+  const entry = yield* requireEntry(session, messageId)
+  const to = entry.facts.displays
+  const from = Math.max(1, to - limit + 1)
+  const path = yield* readPath(session.treeId, entry, entry.facts, (step) => step.displays < from)
+  return yield* readOrdinals(session.treeId, path, "byShown", from, to)
+})
 
 /** Whether `ancestorId` comes before `messageId` on the path to it. */
-export const isAncestor = (scope: Scope, sessionId: string, ancestorId: string, messageId: string) =>
-  make(function* () {
-    const session = yield* requireSession(scope, sessionId)
-    const ancestor = yield* requireEntry(session, ancestorId)
-    const entry = yield* requireEntry(session, messageId)
-    if (ancestor.branch === entry.branch) return ancestor.pos < entry.pos
-    return isOnPath(yield* readPath(session.treeId, entry, entry.facts, reaches(ancestor)), ancestor)
-  })
+export const isAncestor = fn(function* (_tx, scope: Scope, sessionId: string, ancestorId: string, messageId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  const ancestor = yield* requireEntry(session, ancestorId)
+  const entry = yield* requireEntry(session, messageId)
+  if (ancestor.branch === entry.branch) return ancestor.pos < entry.pos
+  return isOnPath(yield* readPath(session.treeId, entry, entry.facts, reaches(ancestor)), ancestor)
+})
 
 /** The last message that the paths to both share; `undefined` when that is the root. */
-export const commonAncestor = (scope: Scope, sessionId: string, oneId: string, otherId: string) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    const one = yield* requireEntry(session, oneId)
-    const other = yield* requireEntry(session, otherId)
-    const never = () => false
-    const onePath: Path = yield* readPath(session.treeId, one, one.facts, never)
-    const otherPath: Path = yield* readPath(session.treeId, other, other.facts, never)
-    for (const step of onePath.steps) {
-      const shared = otherPath.steps.find(({ branch }) => branch === step.branch)
-      if (shared === undefined) continue
-      return yield* tx.get(EntryTable, [session.treeId, step.branch, Math.min(step.upTo, shared.upTo)])
-    }
-    return undefined
-  })
+export const commonAncestor = fn(function* (tx, scope: Scope, sessionId: string, oneId: string, otherId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  const one = yield* requireEntry(session, oneId)
+  const other = yield* requireEntry(session, otherId)
+  const never = () => false
+  const onePath: Path = yield* readPath(session.treeId, one, one.facts, never)
+  const otherPath: Path = yield* readPath(session.treeId, other, other.facts, never)
+  for (const step of onePath.steps) {
+    const shared = otherPath.steps.find(({ branch }) => branch === step.branch)
+    if (shared === undefined) continue
+    return yield* tx.get(EntryTable, [session.treeId, step.branch, Math.min(step.upTo, shared.upTo)])
+  }
+  return undefined
+})
 
 /** The user's own prompts on the path, newest first. */
-export const prompts = (scope: Scope, sessionId: string, before: string | undefined, limit: number) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    const { facts, head } = yield* standing(session)
-    let to = facts.prompts
-    if (before !== undefined) {
-      const anchor = yield* tx.find(EntryTable, "byId", [session.treeId, before])
-      const path = anchor && (yield* readPath(session.treeId, head, facts, reaches(anchor)))
-      if (anchor?.prompt === undefined || path === undefined || !isOnPath(path, anchor)) {
-        return yield* tx.fail(new MessageNotFound({ sessionId, messageId: before }))
-      }
-      to = anchor.prompt - 1
+export const prompts = fn(function* (tx, scope: Scope, sessionId: string, before: string | undefined, limit: number) {
+  const session = yield* requireSession(scope, sessionId)
+  const { facts, head } = yield* standing(session)
+  let to = facts.prompts
+  if (before !== undefined) {
+    const anchor = yield* tx.find(EntryTable, "byId", [session.treeId, before])
+    const path = anchor && (yield* readPath(session.treeId, head, facts, reaches(anchor)))
+    if (anchor?.prompt === undefined || path === undefined || !isOnPath(path, anchor)) {
+      return yield* tx.fail(new MessageNotFound({ sessionId, messageId: before }))
     }
-    const from = Math.max(1, to - limit + 1)
-    if (from > to) return []
-    const path = yield* readPath(session.treeId, head, facts, (step) => step.prompts < from)
-    const rows = yield* readOrdinals(session.treeId, path, "byPrompt", from, to)
-    return rows.filter((row): row is Readonly<EntryRow> => !isUnreadable(row)).toReversed()
-  })
+    to = anchor.prompt - 1
+  }
+  const from = Math.max(1, to - limit + 1)
+  if (from > to) return []
+  const path = yield* readPath(session.treeId, head, facts, (step) => step.prompts < from)
+  const rows = yield* readOrdinals(session.treeId, path, "byPrompt", from, to)
+  return rows.filter((row): row is Readonly<EntryRow> => !isUnreadable(row)).toReversed()
+})
 
 /** The last prompt on the path. */
-export const lastPrompt = (scope: Scope, sessionId: string) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    const { facts } = yield* standing(session)
-    if (facts.lastPrompt === undefined) return undefined
-    return yield* tx.get(EntryTable, [session.treeId, facts.lastPrompt.branch, facts.lastPrompt.pos])
-  })
+export const lastPrompt = fn(function* (tx, scope: Scope, sessionId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  const { facts } = yield* standing(session)
+  if (facts.lastPrompt === undefined) return undefined
+  return yield* tx.get(EntryTable, [session.treeId, facts.lastPrompt.branch, facts.lastPrompt.pos])
+})

@@ -114,3 +114,18 @@ const report = (path: Path | undefined, value: unknown, problem: string): JsonPr
   }
   return { path: text, value, problem }
 }
+
+/** A copy that shares nothing with a value that is JSON. */
+export const copyJson = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(copyJson)
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const item = copyJson((value as Record<string, unknown>)[key])
+    if (key === "__proto__") Object.defineProperty(copy, key, { value: item, ...ownData })
+    else copy[key] = item
+  }
+  return copy
+}
+
+const ownData = { enumerable: true, configurable: true, writable: true }
