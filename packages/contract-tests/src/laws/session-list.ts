@@ -86,7 +86,7 @@ const someQuery = (random: Random, parents: ReadonlyArray<string>): ListQuery =>
   return {
     limit: random.pick([1, 3, 7, 50, 200]),
     ...maybe("workspace", 3, ["/a", "/b/"]),
-    ...maybe("projectId", 5, ["default", "workspace:/a"]),
+    ...maybe("projectId", 5, ["default", "workspace:/a", "workspace:/a%0000ada", "default%0000bob"]),
     ...maybe("owner", 4, ["ada", "bob"]),
     ...maybe("agent", 5, ["x"]),
     ...maybe("kind", 2, [["task", "conversation"], "peek", ["cron", "peek", "task"], [...kinds], []]),
@@ -105,6 +105,10 @@ const someQuery = (random: Random, parents: ReadonlyArray<string>): ListQuery =>
   }
 }
 
+/** The project that a session is created in: its owner's. */
+const projectOf = ({ owner, workspace }: Known): string =>
+  (workspace === undefined ? "default" : `workspace:${workspace}`) + (owner === undefined ? "" : `%0000${owner}`)
+
 const fits = (one: Known, query: ListQuery): boolean => {
   const { activity, archived = false, channel, created, hidden = false, kind, parentId, status } = query
   const within = (range: ListQuery["created"], time: number) =>
@@ -115,8 +119,7 @@ const fits = (one: Known, query: ListQuery): boolean => {
     (archived === "any" || one.archived === archived) &&
     (hidden === "any" || one.hidden === hidden) &&
     (query.workspace === undefined || `${one.workspace}` === query.workspace.replace(/\/$/, "")) &&
-    (query.projectId === undefined ||
-      query.projectId === (one.workspace === undefined ? "default" : `workspace:${one.workspace}`)) &&
+    (query.projectId === undefined || query.projectId === projectOf(one)) &&
     (query.owner === undefined || query.owner === one.owner) &&
     (query.agent === undefined || query.agent === one.agent) &&
     query.type !== "root" &&

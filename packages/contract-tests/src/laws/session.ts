@@ -66,7 +66,7 @@ const creation: ReadonlyArray<Law> = [
         ...created,
         ...given,
         titleOrigin: "manual",
-        projectId: "workspace:/w",
+        projectId: "workspace:/w%0000ada",
         workspaceDir: workspace!,
         type: "branch",
         status: "idle",
@@ -534,6 +534,44 @@ const finding: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("SES-04 SES-15 options that are none are refused by name, and nothing is written", (store) =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const before = yield* sessions.create({ id: "s", title: "one" })
+      for (const given of [null, 5, "x", [], true]) {
+        const options = given as never
+        const calls = {
+          create: sessions.create({ id: "t" }, options),
+          ensureRoot: sessions.ensureRoot("a", options),
+          open: sessions.open("s", options),
+          update: sessions.update("s", { group: "g" }, options),
+          rename: sessions.rename("s", "two", options),
+          autoTitle: sessions.autoTitle("s", "two", options),
+          archive: sessions.archive("s", options),
+          unarchive: sessions.unarchive("s", options),
+          pin: sessions.pin("s", true, options),
+          setGroup: sessions.setGroup("s", "g", options),
+          markRead: sessions.markRead("s", options),
+          touch: sessions.touch("s", options),
+        }
+        for (const [name, call] of Object.entries(calls)) {
+          const error = yield* Effect.flip(call as Effect.Effect<unknown, unknown>)
+          equal(refusal(error), { tag: "InvalidInput", field: "options" }, `${name} with ${JSON.stringify(given)}`)
+        }
+      }
+      const unknown = { speed: 1 } as never
+      for (const call of [
+        sessions.open("s", unknown),
+        sessions.ensureRoot("a", unknown),
+        sessions.pin("s", true, unknown),
+      ]) {
+        equal(refusal(yield* Effect.flip(call as Effect.Effect<unknown, unknown>)).field, "options.speed")
+      }
+      equal(yield* sessions.get("s"), before)
+      equal((yield* sessions.list()).sessions.length, 1)
+    }).pipe(withServices(store)),
+  ),
+
   law("SES-15 A17 open keeps the session's workspace, reports another one, and takes it out of the archive", (store) =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
@@ -614,7 +652,7 @@ const finding: ReadonlyArray<Law> = [
         equal((yield* children()).ids, ["ada-2"])
         const first = yield* children({ limit: 1 })
         equal([first.ids, (yield* children({ limit: 1, cursor: first.next! })).ids], [[], ["ada-2"]])
-        equal((yield* projects.get("workspace:/w")).activityAt, 1)
+        equal((yield* projects.get((yield* sessions.get("ada-1")).projectId)).activityAt, 1)
         equal((yield* sessions.ensureRoot("a")).owner, "ada")
         const mine = (yield* sessions.ensureRoot("a")).id
         equal(yield* outcomeOf(sessions.ensureRoot("a", { owner: "bob" })), { failed: "InvalidInput" })

@@ -130,7 +130,7 @@ export class Imports extends Context.Service<
       const arrivalOf = Effect.fnUntraced(function* (source: string, session: CheckedSession, now: number) {
         const { fingerprint: _, head: _head, messages: _messages, parentId, workspace: dir, ...fields } = session
         const workspace = dir === undefined ? undefined : yield* locate(settings.paths, dir)
-        const project = newProject(workspace, now)
+        const project = newProject(workspace, settings.owner, now)
         const draft = freshSession({
           ...copyOf(fields),
           id: localId(source, session.id),

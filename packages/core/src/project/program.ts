@@ -2,36 +2,43 @@
  * The rules of projects.
  */
 import * as Data from "effect/Data"
+import type { Place } from "../cursor.ts"
+import { isSeen } from "../scope.ts"
+import type { Scope } from "../scope.ts"
 import { SessionTable, Shelf } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
-import { fn, isUnreadable, make } from "../storage/transaction.ts"
-import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { key } from "../storage/key.ts"
+import { fn, isUnreadable } from "../storage/transaction.ts"
+import type { Handle } from "../storage/transaction.ts"
 import { defaultProjectId, ProjectTable } from "./model.ts"
 import type { ProjectRow } from "./model.ts"
-import { workspaceFields } from "./workspace.ts"
+import { placesOf, projectIdOf, standsFor, workspaceFields } from "./workspace.ts"
 import type { Workspace } from "./workspace.ts"
 
-/** No project has this id. */
+/** No project has this id, or not for the owner that the store was opened for. */
 export class ProjectNotFound extends Data.TaggedError("ProjectNotFound")<{ readonly projectId: string }> {
   override get message() {
     return `no project ${this.projectId}`
   }
 }
 
-/** A project that nobody has touched yet. No workspace: the default project. */
-export const newProject = (workspace: Workspace | undefined, now: number): ProjectRow => ({
-  ...(workspace === undefined
-    ? { id: defaultProjectId, name: "Default" }
-    : { id: workspace.projectId, name: workspace.name, workspaceDir: workspace.dir }),
+/** An owner's project that nobody has touched yet. No workspace: the default project. */
+export const newProject = (workspace: Workspace | undefined, owner: string | undefined, now: number): ProjectRow => ({
+  id: projectIdOf(workspace?.identity ?? defaultProjectId, owner),
+  name: workspace?.name ?? "Default",
+  ...(workspace !== undefined && workspaceFields(workspace)),
+  ...(owner !== undefined && { owner, ownerKey: key(owner) }),
   pinned: false,
   hidden: false,
   createdAt: now,
   updatedAt: now,
 })
 
-export const requireProject = fn(function* (tx, projectId: string) {
+/** The project, or `ProjectNotFound`. */
+export const requireProject = fn(function* (tx, scope: Scope, projectId: string) {
   const project = yield* tx.get(ProjectTable, [projectId])
-  return project ?? (yield* tx.fail(new ProjectNotFound({ projectId })))
+  if (project === undefined || !isSeen(scope, project)) return yield* tx.fail(new ProjectNotFound({ projectId }))
+  return project
 })
 
 /** The project, made if it is not there. */
@@ -56,11 +63,12 @@ const changed = (row: Readonly<ProjectRow>, patch: Partial<ProjectRow>, now: num
 /** Changes what people decide about a project. */
 export const change = fn(function* (
   tx,
+  scope: Scope,
   projectId: string,
   patch: Partial<Pick<ProjectRow, "name" | "pinned" | "hidden">>,
   now: number,
 ) {
-  const project = yield* requireProject(projectId)
+  const project = yield* requireProject(scope, projectId)
   tx.update(ProjectTable, [projectId], (row) => changed(row, patch, now))
   return changed(project, patch, now)
 })
@@ -79,19 +87,17 @@ const activityOf = (rows: ReadonlyArray<unknown>): number | undefined => {
 /** How many projects are asked for their activity in one step. */
 const batch = 100
 
-/** All projects, by id. Unreadable ones stand in their place. */
-export const all = make(function* (tx) {
-  const found: Array<Readonly<ProjectRow> | Unreadable> = []
-  let rows: ReadonlyArray<Readonly<ProjectRow> | Unreadable> = yield* tx.range(ProjectTable, "key", { ...keep })
-  while (rows.length > 0) {
-    found.push(...rows)
-    const last = rows.at(-1)!
-    rows = yield* tx.range(ProjectTable, "key", {
-      after: [isUnreadable(last) ? String(last.key[0]) : last.id],
-      ...keep,
-    })
+/** The next projects behind `after`, by id: at most `maxRange`. Unreadable ones stand in their place. */
+export const some = fn(function* (tx, { owner }: Scope, after: string | undefined) {
+  if (owner === undefined) {
+    return yield* tx.range(ProjectTable, "key", { ...(after !== undefined && { after: [after] as const }), ...keep })
   }
-  return found
+  const prefix = [key(owner)] as const
+  return yield* tx.range(ProjectTable, "byOwner", {
+    prefix,
+    ...(after !== undefined && { after: [...prefix, after] as const }),
+    ...keep,
+  })
 })
 
 /** Latest activity of each project, of the sessions that a list shows by default. */
@@ -104,77 +110,119 @@ export const activities = fn(function* (tx, projectIds: ReadonlyArray<string>) {
   return found
 })
 
-/** Where a session stands among its owner's, newest first. */
-export type OwnersSession = Pick<SessionRow, "id" | "projectId" | "activityAt">
-
-/** One owner's sessions, of those that a list shows by default: the next ones behind `after`. */
-export const ownersSessions = fn(function* (tx, ownerKey: string, after: OwnersSession | undefined) {
-  const prefix = ["main", ownerKey] as const
-  const rows = yield* tx.range(SessionTable, "byOwner", {
-    prefix,
-    ...(after !== undefined && { after: [...prefix, after.activityAt, after.id] as const }),
-    ...keep,
-  })
-  const found: Array<OwnersSession> = []
-  for (const row of rows) if (!isUnreadable(row)) found.push(row)
-  return found
-})
-
-/** How many sessions move in one commit. */
+/** How many sessions are looked at, and moved, in one step. */
 const atOnce = 400
 
 /**
- * One step of moving a workspace: its project, and the sessions that work in it, wherever they belong.
+ * One step of moving a project, with the sessions that belong to it, to its owner's project of another workspace.
  *
  * Guarantee: done in any number of steps, with anything in between, it ends as if done at once; what has moved is no
- * longer found at the old place, so that a step that is repeated goes on where the last one ended.
+ * longer found at the old place, so that a step that is repeated goes on where the last one ended. The project goes in a
+ * commit that sees no session left in it.
  */
-export const relocate = fn(function* (tx, source: Workspace, target: Workspace, now: number) {
-  const [old, present] = yield* tx.all([
-    tx.get(ProjectTable, [source.projectId]),
-    tx.get(ProjectTable, [target.projectId]),
-  ])
-  if (old === undefined && present === undefined) {
-    return yield* tx.fail(new ProjectNotFound({ projectId: source.projectId }))
-  }
-  if (source.projectId === target.projectId) return { project: present!, moved: 0, done: true }
-  const sessions = yield* sessionsAt(source)
-  const fresh: ProjectRow = { ...newProject(target, now), ...(old && keptOf(old, source)) }
+export const moveProject = fn(function* (
+  tx,
+  scope: Scope,
+  projectId: string,
+  source: Workspace,
+  target: Workspace,
+  now: number,
+) {
+  const old = yield* tx.get(ProjectTable, [projectId])
+  if (old === undefined || !isSeen(scope, old)) return { moved: 0, done: true }
+  const fresh: ProjectRow = { ...newProject(target, old.owner, now), ...keptOf(old, source) }
+  const present = yield* tx.get(ProjectTable, [fresh.id])
+  const { isAll, sessions } = yield* sessionsIn(projectId)
   if (present === undefined) tx.insert(ProjectTable, fresh)
   for (const { id } of sessions) {
-    tx.update(SessionTable, [id], (row) => relocated(row, source, target, now))
+    tx.update(SessionTable, [id], (row) => ({ ...relocated(row, source, target, now), projectId: fresh.id }))
   }
-  const done = sessions.length < atOnce
-  if (done && old !== undefined) tx.remove(ProjectTable, [old.id])
-  return { project: present ?? fresh, moved: sessions.length, done }
+  if (isAll) tx.remove(ProjectTable, [projectId])
+  return { moved: sessions.length, done: isAll }
 })
 
 /** What people decided about a project goes with it; a name that nobody gave does not. */
-const keptOf = ({ createdAt, hidden, name, pinned }: ProjectRow, source: Workspace) => ({
+const keptOf = ({ createdAt, hidden, name, pinned }: Readonly<ProjectRow>, source: Workspace) => ({
   createdAt,
   hidden,
   pinned,
   ...(name !== source.name && { name }),
 })
 
-/** Some sessions that belong to the project of a workspace, or work there. */
-const sessionsAt = fn(function* (tx, workspace: Workspace) {
-  const found = new Map<string, Readonly<SessionRow>>()
-  const take = (rows: ReadonlyArray<Readonly<SessionRow> | Unreadable>) => {
-    for (const row of rows) if (!isUnreadable(row)) found.set(row.id, row)
-  }
+/** Some sessions that belong to a project, and whether there are no others. Unreadable ones stay where they are. */
+const sessionsIn = fn(function* (tx, projectId: string) {
+  const sessions: Array<Readonly<SessionRow>> = []
   for (const shelf of Shelf.options) {
-    const room = () => ({ limit: atOnce - found.size, ...keep })
-    take(yield* tx.range(SessionTable, "byProject", { prefix: [shelf, workspace.projectId], ...room() }))
-    take(yield* tx.range(SessionTable, "byWorkspace", { prefix: [shelf, workspace.key], ...room() }))
+    const limit = atOnce - sessions.length
+    const rows = yield* tx.range(SessionTable, "byProject", { prefix: [shelf, projectId], limit, ...keep })
+    for (const row of rows) if (!isUnreadable(row)) sessions.push(row)
+    if (rows.length < limit) continue
+    if (sessions.length === 0) yield* needReadable(rows)
+    return { sessions, isAll: false }
   }
-  return [...found.values()]
+  return { sessions, isAll: true }
+})
+
+/** Fails with `Corrupt`: behind so much damage nothing says where to go on. */
+const needReadable = fn(function* (tx, rows: ReadonlyArray<unknown>) {
+  for (const row of rows) if (isUnreadable(row)) yield* tx.get(SessionTable, [String(row.key[0])])
+})
+
+/** A part of an index in which sessions stand that work in one workspace. */
+export interface WorkspacePart extends Readonly<ReturnType<typeof placesOf>[number]> {
+  readonly shelf: Shelf
+}
+
+/** All parts in which sessions stand that work in a workspace. */
+export const partsOf = (workspace: Workspace): ReadonlyArray<WorkspacePart> =>
+  Shelf.options.flatMap((shelf) => placesOf(workspace).map((place): WorkspacePart => ({ ...place, shelf })))
+
+/** Sessions of a part, and behind which place to go on; undefined: there are no more. */
+export interface Working {
+  readonly ids: ReadonlyArray<string>
+  readonly end: Place | undefined
+}
+
+/** The ids of the next sessions of a part behind `after`. */
+export const workingIn = fn(function* (tx, scope: Scope, part: WorkspacePart, after: Place | undefined) {
+  const prefix = [part.shelf, part.key] as const
+  const rows = yield* tx.range(SessionTable, part.index, {
+    prefix,
+    ...(after !== undefined && { after: [...prefix, after.at, after.id] as const }),
+    limit: atOnce,
+    ...keep,
+  })
+  const readable = rows.filter((row): row is Readonly<SessionRow> => !isUnreadable(row))
+  const ids = readable.filter((row) => isSeen(scope, row)).map(({ id }) => id)
+  const last = readable.at(-1)
+  const isFull = rows.length === atOnce
+  if (isFull && last === undefined) yield* needReadable(rows)
+  const working: Working = { ids, end: isFull && last !== undefined ? placeIn(last) : undefined }
+  return working
+})
+
+const placeIn = ({ activityAt, id }: Readonly<SessionRow>): Place => ({ at: activityAt, id })
+
+/** Moves those of the sessions that still work in a workspace, wherever they belong, and says how many did. */
+export const follow = fn(function* (
+  tx,
+  scope: Scope,
+  sessionIds: ReadonlyArray<string>,
+  source: Workspace,
+  target: Workspace,
+  now: number,
+) {
+  const found = yield* tx.all(sessionIds.map((id) => tx.get(SessionTable, [id])))
+  const working = found.flatMap((row) =>
+    row !== undefined && isSeen(scope, row) && standsFor(row, source) ? [row] : [],
+  )
+  for (const { id } of working) tx.update(SessionTable, [id], (row) => relocated(row, source, target, now))
+  return working.length
 })
 
 const relocated = (row: Readonly<SessionRow>, source: Workspace, target: Workspace, now: number): SessionRow => {
   const next: SessionRow = { ...row, revision: row.revision + 1, updatedAt: Math.max(row.updatedAt, now) }
-  if (row.projectId === source.projectId) next.projectId = target.projectId
-  if (row.workspaceKey !== source.key) return next
+  if (!standsFor(row, source)) return next
   const { spelledKey: _left, ...rest } = next
   return { ...rest, ...workspaceFields(target) }
 }

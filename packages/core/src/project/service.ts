@@ -4,8 +4,8 @@
  * Guarantee: a project's identity is its workspace, so that two calls, also in two processes, never make two of it. Which
  * project a session belongs to is decided when the session is created, and changes by `relocate` alone.
  *
- * Projects belong to nobody: stores that are opened for different owners see the same ones, each with the activity of
- * its own sessions.
+ * Projects belong to an owner as sessions do: a session is in a project of its owner's. A store that was opened for one
+ * owner sees that owner's projects and no others, whose ids are `ProjectNotFound`; a store without an owner sees all.
  *
  * Not promised: that `relocate` is one commit. It ends as if it were, also when it is called again after a crash.
  */
@@ -17,7 +17,6 @@ import * as z from "zod/mini"
 import { checkInput, Text } from "../input.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
-import { key } from "../storage/key.ts"
 import { span } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import type { TransactOptions } from "../storage/storage.ts"
@@ -29,6 +28,7 @@ import * as program from "./program.ts"
 import type { ProjectNotFound } from "./program.ts"
 import { toProject } from "./record.ts"
 import type { Project } from "./record.ts"
+import { allProjects, relocate } from "./relocation.ts"
 import { locate, WorkspacePath } from "./workspace.ts"
 
 export { defaultProjectId } from "./model.ts"
@@ -48,7 +48,11 @@ export interface ProjectList {
 }
 
 export interface Relocated {
-  readonly project: Project
+  /**
+   * The project of the new directory. Absent: there is none, since what moved belongs to other projects. In a store
+   * without an owner several may have one: then that of nobody, or else the first.
+   */
+  readonly project?: Project
   /** How many sessions moved. */
   readonly moved: number
 }
@@ -58,11 +62,11 @@ type Failed = InvalidInput | StorageError
 export class Projects extends Context.Service<
   Projects,
   {
-    /** The project of sessions without a workspace; made on first use. */
+    /** The project of the owner's sessions without a workspace; made on first use. */
     readonly ensureDefault: (options?: TransactOptions) => Effect.Effect<Project, Failed>
-    /** The project of a directory, however it is spelled; made on first use. Calls at the same time make one. */
+    /** The owner's project of a directory, however it is spelled; made on first use. Calls at the same time make one. */
     readonly ensureForWorkspace: (workspace: string, options?: TransactOptions) => Effect.Effect<Project, Failed>
-    /** @throws ProjectNotFound nothing has this id */
+    /** @throws ProjectNotFound nothing has this id, or it is another owner's than the store's */
     readonly get: (projectId: string) => Effect.Effect<Project, ProjectNotFound | Failed>
     /**
      * All projects that are not hidden.
@@ -89,14 +93,15 @@ export class Projects extends Context.Service<
       options?: TransactOptions,
     ) => Effect.Effect<Project, ProjectNotFound | Failed>
     /**
-     * Follows a directory that was moved: its project, and all sessions that work in it.
+     * Follows a directory that was moved: its project, and all sessions that work in it, by its path or as it was spelled.
      *
-     * Sessions keep everything else: their activity, their place in lists, and where they belong to another project,
-     * that one. A target that has a project already takes them in. Moves up to 400 sessions a commit; called again after
-     * a crash it goes on, and once it is done it changes nothing.
+     * Sessions keep everything else: their activity, their place in lists, and where they belong to another project, such
+     * as the default one, that one. A target that has a project already takes them in. In a store without an owner it
+     * follows for everybody, each owner's sessions to that owner's project; else for its owner alone. Moves up to 400
+     * sessions a commit; called again after a crash it goes on, and once it is done it changes nothing.
      *
      * @param move  two paths; `from` need not exist any more
-     * @throws ProjectNotFound  neither directory has a project
+     * @throws ProjectNotFound  neither directory has a project, or a session that works there
      *
      * @example
      * yield* projects.relocate({ from: "/home/ada/app", to: "/srv/app" })
@@ -111,49 +116,31 @@ export class Projects extends Context.Service<
     Projects,
     Effect.gen(function* () {
       const storage = yield* Storage
-      const { owner, paths } = yield* Settings
-
-      /** Latest activity of one owner's sessions by project, read until every project was met. */
-      const ownersActivity = Effect.fnUntraced(function* (owner: string, projectIds: ReadonlyArray<string>) {
-        const wanted = new Set(projectIds)
-        const found = new Map<string, number>()
-        let last: program.OwnersSession | undefined
-        do {
-          const sessions = yield* storage.read(program.ownersSessions(key(owner), last))
-          for (const { activityAt, projectId } of sessions) {
-            if (wanted.delete(projectId)) found.set(projectId, activityAt)
-          }
-          last = sessions.at(-1)
-        } while (last !== undefined && wanted.size > 0)
-        return found
-      })
-
-      const activities = Effect.fnUntraced(function* (projectIds: ReadonlyArray<string>) {
-        if (owner !== undefined) return yield* ownersActivity(owner, projectIds)
-        const found = yield* storage.read(program.activities(projectIds))
-        return new Map(projectIds.map((id, i) => [id, found[i]]))
-      })
+      const settings = yield* Settings
+      const { owner, paths } = settings
 
       /** The record, with its activity as it is by now. */
       const described = Effect.fnUntraced(function* (row: Readonly<ProjectRow>) {
-        return toProject(row, (yield* activities([row.id])).get(row.id))
+        const [activityAt] = yield* storage.read(program.activities([row.id]))
+        return toProject(row, activityAt)
       })
 
       const ensure = Effect.fnUntraced(function* (workspace: string | undefined, options: TransactOptions) {
         const now = yield* Clock.currentTimeMillis
         const located = workspace === undefined ? undefined : yield* locate(paths, workspace)
-        return yield* described(yield* storage.transact(program.ensure(program.newProject(located, now)), options))
+        const fresh = program.newProject(located, owner, now)
+        return yield* described(yield* storage.transact(program.ensure(fresh), options))
       })
 
       const change = Effect.fnUntraced(function* (
         projectId: string,
-        patch: Parameters<typeof program.change>[1],
+        patch: Parameters<typeof program.change>[2],
         options: TransactOptions,
       ) {
         yield* checkInput(ProjectId, projectId, "projectId")
         const checked = yield* checkWriteOptions(options)
         const now = yield* Clock.currentTimeMillis
-        return yield* described(yield* storage.transact(program.change(projectId, patch, now), checked))
+        return yield* described(yield* storage.transact(program.change(settings, projectId, patch, now), checked))
       })
 
       return Projects.of({
@@ -166,18 +153,18 @@ export class Projects extends Context.Service<
         }, span("skein.project.ensure")),
         get: Effect.fnUntraced(function* (projectId) {
           yield* checkInput(ProjectId, projectId, "projectId")
-          return yield* described(yield* storage.read(program.requireProject(projectId)))
+          return yield* described(yield* storage.read(program.requireProject(settings, projectId)))
         }, span("skein.project.get")),
         list: Effect.fnUntraced(function* (given = {}) {
           const { hidden = false } = yield* checkInput(ProjectFilter, given, "filter")
           const found: Array<Readonly<ProjectRow>> = []
           const degraded: Array<DegradedProject> = []
-          for (const row of yield* storage.read(program.all)) {
+          for (const row of yield* allProjects(storage, settings)) {
             if (isUnreadable(row)) degraded.push({ id: String(row.key[0]), problem: row.problem })
             else if (hidden === "any" || row.hidden === hidden) found.push(row)
           }
-          const activity = yield* activities(found.map(({ id }) => id))
-          const projects = found.map((row) => toProject(row, activity.get(row.id))).toSorted(byUse)
+          const activity = yield* storage.read(program.activities(found.map(({ id }) => id)))
+          const projects = found.map((row, i) => toProject(row, activity[i])).toSorted(byUse)
           const list: ProjectList = { projects, degraded }
           return list
         }, span("skein.project.list")),
@@ -195,13 +182,9 @@ export class Projects extends Context.Service<
           const checked = yield* checkWriteOptions(options)
           const source = yield* locate(paths, from)
           const target = yield* locate(paths, to)
-          let moved = 0
-          for (;;) {
-            const now = yield* Clock.currentTimeMillis
-            const step = yield* storage.transact(program.relocate(source, target, now), checked)
-            moved += step.moved
-            if (step.done) return { project: yield* described(step.project), moved }
-          }
+          const { moved, project } = yield* relocate(storage, settings, source, target, checked)
+          const answer: Relocated = { moved, ...(project !== undefined && { project: yield* described(project) }) }
+          return answer
         }, span("skein.project.relocate")),
       })
     }),

@@ -22,8 +22,8 @@ export interface Workspace {
   readonly key: string
   /** Key of the normalised spelling: the same as `key` where there were no links to resolve. */
   readonly spelledKey: string
-  /** Id of the workspace's project: PRJ-03. */
-  readonly projectId: string
+  /** What its projects are, whoever owns them: PRJ-03. */
+  readonly identity: string
 }
 
 export const locate = (paths: PathPolicy, dir: string): Effect.Effect<Workspace> =>
@@ -35,9 +35,16 @@ export const locate = (paths: PathPolicy, dir: string): Effect.Effect<Workspace>
       name: lastPart(dir, paths.style),
       key: pathKey,
       spelledKey: real === dir ? pathKey : key(normalise(dir, paths.style)),
-      projectId: key(`workspace:${path}`),
+      identity: `workspace:${path}`,
     }
   })
+
+/**
+ * The id of a project: its identity as a key, behind it the owner where it has one. No identity holds the NUL between
+ * them, so that two projects never share an id.
+ */
+export const projectIdOf = (identity: string, owner: string | undefined): string =>
+  key(owner === undefined ? identity : `${identity}\0${owner}`)
 
 const resolved = (paths: PathPolicy, dir: string): Effect.Effect<string> =>
   Effect.catchDefect(
@@ -45,7 +52,29 @@ const resolved = (paths: PathPolicy, dir: string): Effect.Effect<string> =>
     () => Effect.succeed(dir),
   )
 
-/** What a session's row says of its workspace. */
+/** A row that stands for a workspace: of a session that works there, or of a project. */
+interface Placed {
+  readonly workspaceKey?: string | undefined
+  readonly spelledKey?: string | undefined
+}
+
+/** Whether a row stands for a workspace: by its path, or as one of the two was spelled. */
+export const standsFor = ({ spelledKey, workspaceKey }: Placed, workspace: Workspace): boolean =>
+  workspaceKey !== undefined &&
+  (workspaceKey === workspace.key || workspaceKey === workspace.spelledKey || spelledKey === workspace.spelledKey)
+
+/** Where rows that stand for a workspace are found: an index, and the key in it. */
+export const placesOf = (workspace: Workspace) => {
+  const { key, spelledKey } = workspace
+  const places: ReadonlyArray<{ readonly index: "byWorkspace" | "bySpelling"; readonly key: string }> = [
+    { index: "byWorkspace", key },
+    { index: "bySpelling", key: spelledKey },
+    ...(spelledKey === key ? [] : [{ index: "byWorkspace" as const, key: spelledKey }]),
+  ]
+  return places
+}
+
+/** What a row says of its workspace. */
 export const workspaceFields = ({ dir, key, spelledKey }: Workspace) => ({
   workspaceDir: dir,
   workspaceKey: key,

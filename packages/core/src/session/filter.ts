@@ -6,7 +6,7 @@
 import * as z from "zod/mini"
 import { bindingOf } from "../cursor.ts"
 import { defaultProjectId, ProjectId } from "../project/model.ts"
-import { WorkspacePath } from "../project/workspace.ts"
+import { placesOf, projectIdOf, WorkspacePath } from "../project/workspace.ts"
 import type { Workspace } from "../project/workspace.ts"
 import { key } from "../storage/key.ts"
 import { SessionKind, SessionStatus } from "./model.ts"
@@ -103,7 +103,7 @@ export interface Query {
 export const toQuery = (filter: CheckedFilter, owner: string | undefined, workspace: Workspace | undefined): Query => {
   const { activity = {}, archived = false, hidden = false } = filter
   const kinds = kindsOf(filter)
-  const places = placesOf(filter, owner, workspace)
+  const places = narrowest(filter, owner, workspace)
   const shelves = shelvesOf(archived, hidden, kinds)
   const isPlain = archived === false && hidden === false && kinds === listedKinds
   const tests = [
@@ -113,7 +113,7 @@ export const toQuery = (filter: CheckedFilter, owner: string | undefined, worksp
   return {
     sources: shelves.flatMap((shelf) => places.map((place): Source => ({ ...place, shelf }))),
     activity,
-    projectId: workspace?.projectId ?? filter.projectId ?? defaultProjectId,
+    projectId: filter.projectId ?? projectIdOf(workspace?.identity ?? defaultProjectId, owner),
     matches: (row) => tests.every((test) => test(row)),
     binding: () =>
       bindingOf({
@@ -137,19 +137,12 @@ const kindsOf = ({ kind }: CheckedFilter): ReadonlyArray<SessionKind> => {
 type Place = { readonly index: "byShelf" } | Omit<Exclude<Source, { readonly index: "byShelf" }>, "shelf">
 
 /** The narrowest index that the filter admits. */
-const placesOf = (
+const narrowest = (
   filter: CheckedFilter,
   owner: string | undefined,
   workspace: Workspace | undefined,
 ): ReadonlyArray<Place> => {
-  if (workspace !== undefined) {
-    const spelled = workspace.spelledKey
-    const real: ReadonlyArray<Place> = [
-      { index: "byWorkspace", key: workspace.key },
-      { index: "bySpelling", key: spelled },
-    ]
-    return spelled === workspace.key ? real : [...real, { index: "byWorkspace", key: spelled }]
-  }
+  if (workspace !== undefined) return placesOf(workspace)
   if (filter.projectId !== undefined) return [{ index: "byProject", key: filter.projectId }]
   return owner === undefined ? [{ index: "byShelf" }] : [{ index: "byOwner", key: key(owner) }]
 }
@@ -213,11 +206,3 @@ const fieldTests = (filter: CheckedFilter, owner: string | undefined, index: Sou
 
 const isWithin = ({ from, to }: CheckedTimes, time: number): boolean =>
   (from === undefined || time >= from) && (to === undefined || time < to)
-
-/** Whether a session works in a workspace: by its path, or as one of the two was spelled. */
-export const worksIn = (
-  { spelledKey, workspaceKey }: Pick<SessionRow, "workspaceKey" | "spelledKey">,
-  workspace: Workspace,
-): boolean =>
-  workspaceKey !== undefined &&
-  (workspaceKey === workspace.key || workspaceKey === workspace.spelledKey || spelledKey === workspace.spelledKey)

@@ -37,7 +37,7 @@ export interface NewSession {
   readonly workspace?: string
   /** Default `false`. When true it belongs to the default project, whatever its workspace. */
   readonly defaultWorkspace?: boolean
-  /** A project that is there already, for a worktree of it for instance. */
+  /** A project of its owner that is there already, for a worktree of it for instance. */
   readonly projectId?: string
   readonly runLocation?: RunLocation
   /** The session that starts it. It must be there. */

@@ -8,6 +8,8 @@ import type { NewEntry } from "../message/placement.ts"
 import { ProjectTable } from "../project/model.ts"
 import type { ProjectRow } from "../project/model.ts"
 import { ProjectNotFound, showAgain } from "../project/program.ts"
+import { isSeen } from "../scope.ts"
+import type { Scope } from "../scope.ts"
 import { InvalidInput } from "../storage/error.ts"
 import { fn, isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
@@ -15,6 +17,8 @@ import { canonical } from "../value.ts"
 import type { Expected, SessionPatch } from "./input.ts"
 import { SessionTable } from "./model.ts"
 import type { SessionRow, Shelf } from "./model.ts"
+
+export type { Scope } from "../scope.ts"
 
 /** No session has this id, or not for the owner that the store was opened for. */
 export class SessionNotFound extends Data.TaggedError("SessionNotFound")<{
@@ -50,15 +54,6 @@ export class OperationConflict extends Data.TaggedError("OperationConflict")<{
   }
 }
 
-/** Whose sessions a program may see. */
-export interface Scope {
-  readonly owner: string | undefined
-}
-
-/** Whether a session is seen in this scope: SES-16. */
-export const isSeen = (scope: Scope, session: Readonly<SessionRow>): boolean =>
-  scope.owner === undefined || session.owner === scope.owner
-
 /** The session, or `SessionNotFound`. */
 export const requireSession = fn(function* (tx, scope: Scope, sessionId: string) {
   const session = yield* tx.get(SessionTable, [sessionId])
@@ -80,7 +75,7 @@ export const shelfOf = ({
 /** What `create` writes, once it has decided that it does. */
 export interface Creation {
   readonly session: SessionRow
-  /** Its project as it is made, if it is not there. Undefined: it must be there. */
+  /** Its project as it is made, if it is not there. Undefined: it must be there, and of the same owner. */
   readonly project: ProjectRow | undefined
   /** What is said first. */
   readonly first: ReadonlyArray<NewEntry>
@@ -95,8 +90,8 @@ export const create = fn(function* (tx, scope: Scope, { first, project, session 
     return isSame ? stored : yield* tx.fail(new IdConflict({ id }))
   }
   if (parentId !== undefined) yield* requireSession(scope, parentId)
-  if (home !== undefined) showAgain(tx, home, createdAt)
-  else if (project !== undefined) tx.insert(ProjectTable, project)
+  if (home !== undefined && home.owner === session.owner) showAgain(tx, home, createdAt)
+  else if (home === undefined && project !== undefined) tx.insert(ProjectTable, project)
   else return yield* tx.fail(new ProjectNotFound({ projectId }))
   const opens = { treeId, branch: 1, parent: 0, forkAt: 0, owner: id, trail: [], createdAt }
   const rows = place({ treeId, branch: 1, after: 0, facts: noFacts, opens }, first)

@@ -24,7 +24,7 @@ import type { MessageInput } from "../message/body.ts"
 import { defaultProjectId } from "../project/model.ts"
 import { newProject } from "../project/program.ts"
 import type { ProjectNotFound } from "../project/program.ts"
-import { locate, workspaceFields, WorkspacePath } from "../project/workspace.ts"
+import { locate, projectIdOf, standsFor, workspaceFields, WorkspacePath } from "../project/workspace.ts"
 import type { Workspace } from "../project/workspace.ts"
 import { Settings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
@@ -34,8 +34,8 @@ import { annotate, span } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import type { TransactOptions } from "../storage/storage.ts"
 import { canonical, copyOf, digest } from "../value.ts"
-import { checkWriteOptions } from "../write-options.ts"
-import { filterFields, toQuery, worksIn } from "./filter.ts"
+import { checkWriteOptions, writeFields } from "../write-options.ts"
+import { filterFields, toQuery } from "./filter.ts"
 import type { CheckedFilter, Query, SessionFilter } from "./filter.ts"
 import { freshSession } from "./fresh.ts"
 import { ExpectedInput, fixedFields, Name, NewSessionInput, SessionPatchInput, Title } from "./input.ts"
@@ -132,7 +132,7 @@ export class Sessions extends Context.Service<
      * @throws InvalidInput     a field is not what it says, or another owner than the store's
      * @throws IdConflict       the id is taken by a session with another beginning
      * @throws SessionNotFound  there is no session `parentId`
-     * @throws ProjectNotFound  there is no project `projectId`
+     * @throws ProjectNotFound  its owner has no project `projectId`
      *
      * @example
      * const session = yield* sessions.create({ id: "s1", workspace: "/home/ada/app" })
@@ -326,11 +326,10 @@ export class Sessions extends Context.Service<
 
       const change = Effect.fnUntraced(function* (sessionId: string, patch: SessionPatch, options: UpdateOptions) {
         yield* checkId("sessionId", sessionId)
-        const { expected, ...writing } = options
-        const wanted = yield* checkInput(z.optional(ExpectedInput), expected, "options.expected")
-        yield* checkWriteOptions(writing)
+        yield* checkInput(UpdateOptionsInput, options, "options")
+        const { expected = {}, ...writing } = options
         const now = yield* Clock.currentTimeMillis
-        const changed = program.update(settings, sessionId, patch, copyOf(wanted ?? {}), now)
+        const changed = program.update(settings, sessionId, patch, copyOf(expected), now)
         return toSession(yield* storage.transact(changed, writing))
       })
 
@@ -347,7 +346,7 @@ export class Sessions extends Context.Service<
           const now = yield* Clock.currentTimeMillis
           const first = said === undefined ? [] : [yield* firstEntry(said, now)]
           const workspace = yield* located(given.workspace)
-          const { projectId, project } = yield* homeOf(given, workspace, now)
+          const { projectId, project } = yield* homeOf(given, owner, workspace, now)
           const { defaultWorkspace: _, workspace: _dir, ...fields } = given
           const session = freshSession({
             ...fields,
@@ -365,12 +364,12 @@ export class Sessions extends Context.Service<
         }, span("skein.session.create")),
         ensureRoot: Effect.fnUntraced(function* (agent, options = {}) {
           yield* checkInput(Name, agent, "agent")
+          yield* checkInput(RootOptionsInput, options, "options")
           const { owner: given, ...writing } = options
-          yield* checkWriteOptions(writing)
-          const owner = yield* ownerOf("options.owner", yield* checkInput(z.optional(Name), given, "options.owner"))
+          const owner = yield* ownerOf("options.owner", given)
           const now = yield* Clock.currentTimeMillis
           const rootKey = key(canonical([agent, owner ?? null]))
-          const project = newProject(undefined, now)
+          const project = newProject(undefined, owner, now)
           const session = freshSession({
             id: yield* mintId,
             treeId: yield* ids.mint("tree_"),
@@ -391,10 +390,9 @@ export class Sessions extends Context.Service<
         }, spanOf("get")),
         open: Effect.fnUntraced(function* (sessionId, options = {}) {
           yield* checkId("sessionId", sessionId)
+          yield* checkInput(OpenOptionsInput, options, "options")
           const { callerWorkspace, ...writing } = options
-          yield* checkWriteOptions(writing)
-          const dir = yield* checkInput(z.optional(WorkspacePath), callerWorkspace, "options.callerWorkspace")
-          const caller = yield* located(dir)
+          const caller = yield* located(callerWorkspace)
           const now = yield* Clock.currentTimeMillis
           const found = yield* storage.read(program.navigable(settings, sessionId))
           const { followed, session } = found.session.archived
@@ -404,7 +402,7 @@ export class Sessions extends Context.Service<
             session: toSession(session),
             followed,
             callerWorkspaceDiffers:
-              caller !== undefined && session.workspaceKey !== undefined && !worksIn(session, caller),
+              caller !== undefined && session.workspaceKey !== undefined && !standsFor(session, caller),
           }
           return opened
         }, spanOf("open")),
@@ -533,14 +531,23 @@ const ListInput = z.strictObject({ ...filterFields, limit, cursor })
 const TreeInput = z.strictObject({ ...treeFilter, limit, cursor, depth })
 const ChildrenInput = z.strictObject({ limit, cursor, depth })
 
+const RootOptionsInput = z.strictObject({ ...writeFields, owner: z.optional(Name) })
+const OpenOptionsInput = z.strictObject({ ...writeFields, callerWorkspace: z.optional(WorkspacePath) })
+const UpdateOptionsInput = z.strictObject({ ...writeFields, expected: z.optional(ExpectedInput) })
+
 type Given = z.output<typeof NewSessionInput>
 
 /** Where a new session belongs (PRJ-01), and the project as it is made if that may be. */
-const homeOf = Effect.fnUntraced(function* (given: Given, workspace: Workspace | undefined, now: number) {
+const homeOf = Effect.fnUntraced(function* (
+  given: Given,
+  owner: string | undefined,
+  workspace: Workspace | undefined,
+  now: number,
+) {
   const { defaultWorkspace = false, projectId: named } = given
-  const project = newProject(defaultWorkspace ? undefined : workspace, now)
+  const project = newProject(defaultWorkspace ? undefined : workspace, owner, now)
   if (named === undefined || named === project.id) return { projectId: project.id, project }
-  if (defaultWorkspace || named === defaultProjectId) {
+  if (defaultWorkspace || named === projectIdOf(defaultProjectId, owner)) {
     const problem = defaultWorkspace
       ? `contradicts defaultWorkspace`
       : `is for sessions without a workspace: say defaultWorkspace to put this one there`

@@ -5,13 +5,14 @@
  * not all here says where they go on. A chain that was damaged into a circle is cut where it meets itself.
  */
 import type { Place } from "../cursor.ts"
+import { isSeen } from "../scope.ts"
+import type { Scope } from "../scope.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { toDegraded } from "./list.ts"
 import { SessionTable } from "./model.ts"
 import type { SessionRow } from "./model.ts"
-import { isSeen, requireSession } from "./program.ts"
-import type { Scope } from "./program.ts"
+import { requireSession } from "./program.ts"
 import type { DegradedSession } from "./record.ts"
 
 /** How many sessions one answer holds. */

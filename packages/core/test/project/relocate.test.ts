@@ -19,12 +19,12 @@ it.effect("PRJ-02 relocate moves many sessions in small commits, and goes on aft
       )
       yield* projects.rename("workspace:/from", "Kept")
       engine.runs.length = 0
-      engine.failures.push(undefined, new Full({}))
+      engine.failures.push(undefined, undefined, new Full({}))
       assert.strictEqual((yield* Effect.flip(projects.relocate(move)))._tag, "StorageError")
       const half = yield* sessions.list({ workspace: "/to", kind: ["task", "conversation"], limit: 200 })
       assert.strictEqual(half.sessions.length, 200)
       const { moved, project } = yield* projects.relocate(move)
-      assert.deepStrictEqual([moved, project.name, project.id], [500, "Kept", "workspace:/to"])
+      assert.deepStrictEqual([moved, project?.name, project?.id], [500, "Kept", "workspace:/to"])
       const commits = engine.runs.filter(({ mode, rows }) => mode === "write" && rows > 0).map(({ rows }) => rows)
       assert.deepStrictEqual(commits, [401, 400, 400, 101])
       for (const row of engine.rows("session")) {
