@@ -209,6 +209,81 @@ export const headLaws: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("HED-01 HED-03 what is deleted leaves its place for good: nothing else is ever found there", (store) =>
+    Effect.gen(function* () {
+      const heads = yield* Heads
+      const messages = yield* Messages
+      yield* begin("s")
+      yield* sayAll("s", ["u1", "a1", "u2", "a2"])
+      const { before } = yield* messages.page("s", { limit: 1 })
+      yield* checkout("s", "a1")
+      yield* say("s", "u2b")
+      yield* checkout("s", "a1")
+      equal(yield* heads.deleteBranch("s", 1), { removed: 2, head: "a1" })
+      yield* sayAll("s", ["u2c", "a2c"])
+      equal(yield* pathOf("s"), ["u1", "a1", "u2c", "a2c"])
+      equal(
+        (yield* messages.branches("s")).map(({ branch, tip }) => [branch, tip]),
+        [
+          [1, "a1"],
+          [2, "u2b"],
+          [3, "a2c"],
+        ],
+      )
+      // A cursor of a2 knows nothing of what came after it, and no move leads to where a2 was.
+      equal(yield* outcomeOf(messages.page("s", { before: before! })), { failed: "InvalidCursor" })
+      equal(
+        (yield* heads.moves("s")).map(({ from, to }) => [from, to]),
+        [
+          ["u2b", "a1"],
+          [undefined, "a1"],
+        ],
+      )
+      equal(yield* undo("s"), { from: "a2c", to: "u2b" })
+      equal(yield* undo("s"), undefined)
+      equal(yield* pathOf("s"), ["u1", "a1", "u2b"])
+    }).pipe(withServices(store)),
+  ),
+
+  law("HED-02 undo, redo and deleteBranch check the head that was seen, too", (store) =>
+    Effect.gen(function* () {
+      const heads = yield* Heads
+      yield* begin("s")
+      yield* sayAll("s", ["u1", "a1"])
+      yield* checkout("s", "u1")
+      const before = yield* session("s")
+      const version = before.headVersion
+      const stale = [{ expectedHead: "a1" }, { expectedHead: null }, { expectedVersion: version - 1 }]
+      for (const options of stale) {
+        equal(yield* outcomeOf(heads.undo("s", options)), { failed: "HeadMoved" })
+        equal(yield* outcomeOf(heads.deleteBranch("s", 1, options)), { failed: "HeadMoved" })
+      }
+      equal(yield* session("s"), before)
+      equal(yield* heads.undo("s", { expectedHead: "u1", expectedVersion: version }), { from: "u1", to: "a1" })
+      equal(yield* outcomeOf(heads.redo("s", { expectedVersion: version })), { failed: "HeadMoved" })
+      equal(yield* heads.redo("s", { expectedHead: "a1" }), { from: "a1", to: "u1" })
+      equal(yield* heads.deleteBranch("s", 1, { expectedHead: "u1" }), { removed: 2, head: null })
+    }).pipe(withServices(store)),
+  ),
+
+  law("MSG-06 a branch tells what was last said on it that people see", (store) =>
+    Effect.gen(function* () {
+      const messages = yield* Messages
+      yield* begin("s")
+      yield* sayAll("s", ["u1", "a1"])
+      yield* messages.append("s", { id: "hidden", role: "user", model: { role: "user", content: "not for the eye" } })
+      yield* checkout("s", "u1")
+      yield* messages.append("s", { id: "hidden-too", role: "assistant", model: { role: "assistant", content: "x" } })
+      equal(
+        (yield* messages.branches("s")).map(({ lastText, messages: size, tip }) => [tip, size, lastText]),
+        [
+          ["hidden", 2, "a1"],
+          ["hidden-too", 1, ""],
+        ],
+      )
+    }).pipe(withServices(store)),
+  ),
+
   law("HED-01 a deleted branch that was the only one leaves an empty conversation", (store) =>
     Effect.gen(function* () {
       const heads = yield* Heads
@@ -238,7 +313,16 @@ export const headLaws: ReadonlyArray<Law> = [
       yield* pathOf("s")
       equal(yield* version, v1)
       yield* checkout("s", "seen")
-      check((yield* version) > v1, "a move must change it")
+      const v2 = yield* version
+      check(v2 > v1, "a move to where less is replayed must change it")
+      yield* checkout("s", null)
+      yield* undo("s")
+      equal(yield* version, v2, "the version after moves between places that replay the same")
+      yield* say("s", "u1b")
+      const v3 = yield* version
+      yield* messages.append("s", { id: "beside", role: "user", body: "x" }, { at: "u1", moveHead: false })
+      yield* Heads.use((heads) => heads.deleteBranch("s", 1))
+      equal(yield* version, v3, "the version after something was written and deleted elsewhere")
     }).pipe(withServices(store)),
   ),
 ]

@@ -2,6 +2,7 @@
  * All laws. A new list is one more line here.
  */
 import type { Law } from "../law.ts"
+import { conversationLaws } from "./conversations/index.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
 import { messageLaws } from "./message.ts"
@@ -17,5 +18,6 @@ export const laws: ReadonlyArray<Law> = [
   ...messageLaws,
   ...headLaws,
   ...historyLaws,
+  ...conversationLaws,
   ...ownTableLaws,
 ]
