@@ -38,7 +38,12 @@ export class Corrupt extends Data.TaggedError("Corrupt")<
   ReasonFacts & { readonly table?: string; readonly key?: ReadonlyArray<string | number> }
 > {
   readonly isRetryable = false
-  readonly advice = "nothing was changed; restore a backup or repair the row"
+  /** Without a key it is the place as a whole that holds no store, or no longer. */
+  get advice(): string {
+    return this.key === undefined
+      ? "nothing was changed; restore a backup, or name another store"
+      : "nothing was changed; restore a backup or repair the row"
+  }
 }
 
 /** The store was written by a newer version than this one supports. Nothing was changed. */

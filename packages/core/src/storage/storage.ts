@@ -14,12 +14,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import { parseInput } from "../input.ts"
+import { WriteOptionsInput } from "../write-options.ts"
+import type { TransactOptions } from "../write-options.ts"
 import { Backend } from "./backend.ts"
 import type { Capabilities, Durability, Engine, WriteStep } from "./backend.ts"
 import { makeChangeFeed } from "./changes.ts"
 import type { Change, ChangedRow } from "./changes.ts"
-import { Closed, StorageError } from "./error.ts"
-import type { InvalidInput, StorageOperation, StorageReason } from "./error.ts"
+import { Closed, InvalidInput, StorageError } from "./error.ts"
+import type { StorageOperation, StorageReason } from "./error.ts"
 import { makeGroup } from "./group.ts"
 import type { Group, GroupFacts, Result } from "./group.ts"
 import { backoff, defaultBusyBudget, retryWhileBusy } from "./retry.ts"
@@ -35,10 +38,7 @@ export interface StorageOptions {
   readonly verify?: boolean
 }
 
-export interface TransactOptions {
-  /** Default `"strict"`. */
-  readonly durability?: Durability
-}
+export type { TransactOptions }
 
 export class Storage extends Context.Service<
   Storage,
@@ -47,7 +47,8 @@ export class Storage extends Context.Service<
     /**
      * Runs a program and commits its writes.
      *
-     * @throws InvalidInput a row is not JSON, or a key or index field is not what its table says
+     * @throws InvalidInput `program` is none, an option is unknown, a row is not JSON, or a key or index field is not
+     * what its table says
      * @throws StorageError `Busy` after the retry budget; `Constraint` when an insert met a taken key or unique value
      */
     readonly transact: <A, E>(
@@ -81,6 +82,10 @@ interface Job {
   busySince: number | undefined
   /** Called when it has ended, for a caller that was interrupted meanwhile. */
   onEnd: (() => void) | undefined
+}
+
+interface ReadJob {
+  readonly program: Tx<unknown, unknown>
 }
 
 export const makeStorage = (
@@ -258,13 +263,15 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
 
   const transact = <A, E>(
     program: Tx<A, E>,
-    { durability = "strict" }: TransactOptions = {},
+    given: TransactOptions = {},
   ): Effect.Effect<A, E | InvalidInput | StorageError> =>
     Effect.callback<A, E | InvalidInput | StorageError>((resume) => {
+      const options = isProgram(program) ? parseInput(WriteOptionsInput, given, "options") : noProgram(program)
+      if (options instanceof InvalidInput) return resume(Effect.fail(options))
       if (closing) return resume(closed("commit"))
       const job: Job = {
         program,
-        durability,
+        durability: options.durability ?? "strict",
         state: "waiting",
         alone: false,
         busySince: undefined,
@@ -284,15 +291,20 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
 
   const readOnce = <A, E>(program: Tx<A, E>): Effect.Effect<A, E | InvalidInput | StorageError> =>
     Effect.callback<A, E | InvalidInput | StorageError>((resume) => {
+      if (!isProgram(program)) return resume(Effect.fail(noProgram(program)))
       if (closing) return resume(closed("read"))
       reading++
       const work = () => {
-        let taken = false
-        const group = makeGroup<Tx<unknown, unknown>>({
+        let waits: ReadJob | undefined = { program }
+        const group = makeGroup<ReadJob>({
           mode: "read",
           verify,
-          programOf: (job) => job,
-          take: () => (taken ? undefined : ((taken = true), program)),
+          programOf: (job) => job.program,
+          take: () => {
+            const job = waits
+            waits = undefined
+            return job
+          },
           giveBack: () => {},
         })
         engine.run(group, { mode: "read", durability: "relaxed" }, (failure) => {
@@ -324,6 +336,16 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
     }).pipe(Effect.andThen(Effect.sync(feed.end)), Effect.andThen(engine.close), Effect.uninterruptible),
   }
 }
+
+/** Whether it can be run at all. What it yields is seen when it runs. */
+const isProgram = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  typeof (value as Partial<Tx<unknown>>)[Symbol.iterator] === "function"
+
+const noProgram = (value: unknown) =>
+  new InvalidInput({ field: "program", value, problem: "must be a transaction program: what Tx.make gives" })
 
 type TypedResult<A, E> =
   | { readonly _tag: "Success"; readonly value: A }
