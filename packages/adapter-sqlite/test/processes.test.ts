@@ -19,7 +19,7 @@ const places = (processes: ReadonlyArray<Appended>) => sorted(processes.flatMap(
 const migrated = (processes: ReadonlyArray<Appended>) => sorted(processes.map((one) => one.migrated))
 
 it(
-  "A31 A52 STO-08 of processes that create and upgrade one file together one does it, none fails, and all is stored",
+  "A31 A75 STO-08 of processes that create and upgrade one file together one does it, none fails, and all is stored",
   { timeout: 120_000 },
   async () => {
     const path = newFile()

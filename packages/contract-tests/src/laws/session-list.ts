@@ -2,6 +2,7 @@
  * Laws of lists of sessions: filters, order, pages, trees.
  */
 import { SessionTable } from "@skein/core"
+import { Messages } from "@skein/core/message"
 import { Projects } from "@skein/core/project"
 import { Sessions } from "@skein/core/session"
 import type { ListQuery, NewSession, Session, SessionNode } from "@skein/core/session"
@@ -262,13 +263,8 @@ const filters: ReadonlyArray<Law> = [
       equal(yield* sessions.latest(), undefined)
       for (const n of [1, 2, 3]) yield* create(n, { id: `S${n}` })
       yield* atTime(10)(sessions.create({ id: "task", kind: "task", first: { role: "user", body: "x" } }))
-      yield* Storage.use((storage) =>
-        storage.transact(
-          Tx.make(function* (tx) {
-            yield* tx.get(SessionTable, ["S1"])
-            tx.update(SessionTable, ["S1"], (row) => ({ ...row, activityAt: 10 }))
-          }),
-        ),
+      yield* atTime(10)(
+        Messages.use((messages) => messages.append("S1", { body: { role: "user", content: "on with it" } })),
       )
       equal((yield* sessions.latest())?.id, "S1")
       equal(yield* ids(), ["S1", "S3", "S2"])
