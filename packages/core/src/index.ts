@@ -5,7 +5,7 @@
  * stand on an adapter: `@skein/adapter-memory`, `@skein/adapter-sqlite`, `@skein/adapter-indexeddb`.
  */
 export { Skein } from "./skein.ts"
-export type { CallOptions, Envelope, NewMessage, OpenOptions } from "./skein.ts"
+export type { CallOptions, Envelope, NewMessage, OpenOptions, Submission } from "./skein.ts"
 export { layer } from "./services.ts"
 export type { LayerOptions, Services } from "./services.ts"
 export { defaultSettings, Settings } from "./settings.ts"

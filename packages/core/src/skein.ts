@@ -2,8 +2,9 @@
  * Skein as promises: the interface most people meet first.
  *
  * Guarantee: every method does what the Effect service of the same name does, and rejects with the same error classes:
- * `_tag` is the stable code. A method whose `signal` fires before its commit writes nothing and rejects with the signal's
- * reason; during the commit it waits for the outcome first.
+ * `_tag` is the stable code. No method throws: what it is given wrong is a rejection with `InvalidInput`. A method whose
+ * `signal` fires before its commit writes nothing and rejects with the signal's reason; during the commit it waits for the
+ * outcome first.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -11,12 +12,29 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { Heads } from "./head/service.ts"
-import type { Destination, HeadMove, Moved, MoveOptions } from "./head/service.ts"
+import type {
+  DeleteOptions,
+  Destination,
+  HeadMove,
+  Moved,
+  MoveOptions,
+  MovesQuery,
+  NameOptions,
+} from "./head/service.ts"
 import type { Dialect } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
 import type { Compacted, CompactInput } from "./history/service.ts"
 import { Messages } from "./message/service.ts"
-import type { AppendOptions, Branch, Message, MessageInput, MessagePage, PageQuery } from "./message/service.ts"
+import type {
+  AppendOptions,
+  Branch,
+  CommitOptions,
+  Message,
+  MessageInput,
+  MessagePage,
+  PageQuery,
+  PromptsQuery,
+} from "./message/service.ts"
 import { Projects } from "./project/service.ts"
 import type { Project, ProjectList, Relocated } from "./project/service.ts"
 import { layer } from "./services.ts"
@@ -36,6 +54,7 @@ import type {
 } from "./session/service.ts"
 import { defaultSettings } from "./settings.ts"
 import type { Backend } from "./storage/backend.ts"
+import { InvalidInput } from "./storage/error.ts"
 import type { StorageError } from "./storage/error.ts"
 import type { Json } from "./storage/json.ts"
 import { Storage } from "./storage/storage.ts"
@@ -62,6 +81,13 @@ export interface Envelope<M> extends Omit<MessageInput, "body" | "display" | "mo
   readonly body?: M
   readonly display?: M
   readonly model?: M
+}
+
+/** What a user said, and the key under which it is stored once. */
+export interface Submission<M> {
+  readonly messageKey: string
+  /** As for `append`. Its id comes from the key, and its role is `user`. */
+  readonly message: M | string | Omit<Envelope<M>, "id" | "role">
 }
 
 /** An open store. `M` is the type of message bodies. Sessions and messages are named by their ids. */
@@ -131,8 +157,8 @@ export interface Skein<M = Json> {
     /** Stores what a user said once, however often it is submitted under one key. */
     commitUserMessage(
       session: string,
-      submission: { readonly messageKey: string; readonly message: NewMessage<M> },
-      options?: Omit<AppendOptions, "at" | "moveHead"> & CallOptions,
+      submission: Submission<M>,
+      options?: CommitOptions & CallOptions,
     ): Promise<{ readonly message: Message<M>; readonly onPath: boolean }>
     /** What people see on the path: the last page, or the one before, after or around a message. */
     page(session: string, query?: PageQuery & CallOptions): Promise<MessagePage<M>>
@@ -141,7 +167,7 @@ export interface Skein<M = Json> {
     /** The user's own prompts on the path, newest first. */
     prompts(
       session: string,
-      query?: { readonly before?: string; readonly limit?: number } & CallOptions,
+      query?: PromptsQuery & CallOptions,
     ): Promise<ReadonlyArray<Message<M> & { readonly text: string }>>
     /** The messages that follow the same place: "2 of 3". */
     siblings(
@@ -166,27 +192,19 @@ export interface Skein<M = Json> {
     /** Moves the head to a message, to the end of a branch, or with `null` before the first message. */
     checkout(session: string, to: Destination, options?: MoveOptions & CallOptions): Promise<Moved>
     /** Takes the last move back. `undefined`: there is none. */
-    undo(session: string, options?: { readonly author?: string } & CallOptions): Promise<Moved | undefined>
+    undo(session: string, options?: MoveOptions & CallOptions): Promise<Moved | undefined>
     /** Makes it again. `undefined`: there is none, or something was said since. */
-    redo(session: string, options?: { readonly author?: string } & CallOptions): Promise<Moved | undefined>
-    moves(
-      session: string,
-      query?: { readonly before?: number; readonly limit?: number } & CallOptions,
-    ): Promise<ReadonlyArray<HeadMove>>
+    redo(session: string, options?: MoveOptions & CallOptions): Promise<Moved | undefined>
+    moves(session: string, query?: MovesQuery & CallOptions): Promise<ReadonlyArray<HeadMove>>
     /** The session's branches, oldest first. */
     branches(session: string, options?: CallOptions): Promise<ReadonlyArray<Branch>>
     /** The end of the longest way on from a message. */
     deepest(session: string, message: string, options?: CallOptions): Promise<Message<M>>
-    nameBranch(
-      session: string,
-      branch: number,
-      name: string,
-      options?: { readonly automatic?: boolean } & CallOptions,
-    ): Promise<string>
+    nameBranch(session: string, branch: number, name: string, options?: NameOptions & CallOptions): Promise<string>
     deleteBranch(
       session: string,
       branch: number,
-      options?: { readonly moveTo?: Destination; readonly author?: string } & CallOptions,
+      options?: DeleteOptions & CallOptions,
     ): Promise<{ readonly removed: number; readonly head: string | null }>
   }
   /** Commits a transaction program of your own, over skein's tables and yours. */
@@ -204,6 +222,7 @@ export interface Skein<M = Json> {
  * Opens a store.
  *
  * @param backend  what an adapter's function gives: `memory()`, `sqlite({ url })`, `indexeddb({ name })`
+ * @throws InvalidInput  an option that is unknown, or is not what it says; nothing was opened
  * @throws StorageError  `VersionMismatch`, `Unavailable`, `Corrupt` …, each with a sentence that says what to do
  *
  * @example
@@ -216,8 +235,8 @@ const open = async <M = Json>(
   backend: Layer.Layer<Backend, StorageError>,
   options: OpenOptions<M> = {},
 ): Promise<Skein<M>> => {
-  const runtime = ManagedRuntime.make(Layer.provide(layer(options), backend))
-  const run = async <A, E>(effect: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> => {
+  const runtime = ManagedRuntime.make(Layer.provide(layer(options), checkedBackend(backend)))
+  const run = async <A, E>(effect: Effect.Effect<A, E>, signal: AbortSignal | undefined): Promise<A> => {
     // An effect that never waits would run to its end in spite of the signal.
     signal?.throwIfAborted()
     const exit = await Effect.runPromiseExit(effect, signal === undefined ? undefined : { signal })
@@ -245,96 +264,103 @@ const open = async <M = Json>(
     if (typeof message === "string") return { role: "user", body: dialect.prompt(message) }
     return isEnvelope(message) ? message : { body: message }
   }
+  const toInputs = (list: ReadonlyArray<NewMessage<M>>): ReadonlyArray<MessageInput> => {
+    if (Array.isArray(list)) return list.map(toInput)
+    throw new InvalidInput({ field: "messages", value: list, problem: "must be an array" })
+  }
+  const toSubmission = (sessionId: string, submission: Submission<M>) => {
+    if (typeof submission !== "object" || submission === null) {
+      throw new InvalidInput({ field: "submission", value: submission, problem: "must be { messageKey, message }" })
+    }
+    const { message, messageKey } = submission
+    const input = typeof message === "string" ? { body: dialect.prompt(message) } : toInput(message)
+    return { ...input, sessionId, messageKey }
+  }
+  /** A call of a service that has options of its own, by the name that the service gives them. */
+  const call = async <Options extends object, A, E>(
+    given: (Options & CallOptions) | undefined,
+    effectWith: (options: Own<Options> | undefined) => Effect.Effect<A, E>,
+    name = "options",
+  ): Promise<A> => {
+    const { options, signal } = parted(given, name)
+    return run(effectWith(options), signal)
+  }
+  /** A call of a service that has none. */
+  const plainCall = <A, E>(given: CallOptions | undefined, effect: () => Effect.Effect<A, E>): Promise<A> =>
+    call(given, (options) => {
+      const [unknown] = Object.entries(options ?? {})
+      if (unknown === undefined) return effect()
+      const [name, value] = unknown
+      throw new InvalidInput({ field: `options.${name}`, value, problem: "is not a known field" })
+    })
   // Bodies are of the reader's dialect as far as the caller keeps to it; `M` says so and nothing is checked.
-  const typed = <A>(effect: Effect.Effect<unknown, unknown>, signal?: AbortSignal) => run(effect, signal) as Promise<A>
+  const typed = <A>(answer: Promise<unknown>) => answer as Promise<A>
   const close = () => runtime.dispose()
 
   return {
     sessions: {
-      create: (input, call = {}) => withSignal(call, (options, signal) => run(sessions.create(input, options), signal)),
-      get: (session, call) => run(sessions.get(session), call?.signal),
-      open: (session, call = {}) => withSignal(call, (options, signal) => run(sessions.open(session, options), signal)),
-      latest: (call = {}) => withSignal(call, (query, signal) => run(sessions.latest(query), signal)),
-      resolve: (idOrPrefix, call) => run(sessions.resolve(idOrPrefix), call?.signal),
-      list: (call = {}) => withSignal(call, (query, signal) => run(sessions.list(query), signal)),
-      tree: (call = {}) => withSignal(call, (query, signal) => run(sessions.tree(query), signal)),
-      children: (session, call = {}) =>
-        withSignal(call, (query, signal) => run(sessions.children(session, query), signal)),
-      update: (session, patch, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.update(session, patch, options), signal)),
-      rename: (session, title, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.rename(session, title, options), signal)),
-      autoTitle: (session, text, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.autoTitle(session, text, options), signal)),
-      archive: (session, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.archive(session, options), signal)),
-      unarchive: (session, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.unarchive(session, options), signal)),
-      pin: (session, pinned, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.pin(session, pinned, options), signal)),
-      setGroup: (session, group, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.setGroup(session, group, options), signal)),
-      markRead: (session, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.markRead(session, options), signal)),
-      touch: (session, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.touch(session, options), signal)),
-      ensureRoot: (agent, call = {}) =>
-        withSignal(call, (options, signal) => run(sessions.ensureRoot(agent, options), signal)),
+      create: (input, options) => call(options, (own) => sessions.create(input, own)),
+      get: (session, options) => plainCall(options, () => sessions.get(session)),
+      open: (session, options) => call(options, (own) => sessions.open(session, own)),
+      latest: (query) => call(query, (own) => sessions.latest(own), "query"),
+      resolve: (idOrPrefix, options) => plainCall(options, () => sessions.resolve(idOrPrefix)),
+      list: (query) => call(query, (own) => sessions.list(own), "query"),
+      tree: (query) => call(query, (own) => sessions.tree(own), "query"),
+      children: (session, query) => call(query, (own) => sessions.children(session, own), "query"),
+      update: (session, patch, options) => call(options, (own) => sessions.update(session, patch, own)),
+      rename: (session, title, options) => call(options, (own) => sessions.rename(session, title, own)),
+      autoTitle: (session, text, options) => call(options, (own) => sessions.autoTitle(session, text, own)),
+      archive: (session, options) => call(options, (own) => sessions.archive(session, own)),
+      unarchive: (session, options) => call(options, (own) => sessions.unarchive(session, own)),
+      pin: (session, pinned, options) => call(options, (own) => sessions.pin(session, pinned, own)),
+      setGroup: (session, group, options) => call(options, (own) => sessions.setGroup(session, group, own)),
+      markRead: (session, options) => call(options, (own) => sessions.markRead(session, own)),
+      touch: (session, options) => call(options, (own) => sessions.touch(session, own)),
+      ensureRoot: (agent, options) => call(options, (own) => sessions.ensureRoot(agent, own)),
     },
     projects: {
-      ensureDefault: (call = {}) => withSignal(call, (options, signal) => run(projects.ensureDefault(options), signal)),
-      ensureForWorkspace: (workspace, call = {}) =>
-        withSignal(call, (options, signal) => run(projects.ensureForWorkspace(workspace, options), signal)),
-      get: (project, call) => run(projects.get(project), call?.signal),
-      list: (call = {}) => withSignal(call, (filter, signal) => run(projects.list(filter), signal)),
-      rename: (project, name, call = {}) =>
-        withSignal(call, (options, signal) => run(projects.rename(project, name, options), signal)),
-      pin: (project, pinned, call = {}) =>
-        withSignal(call, (options, signal) => run(projects.pin(project, pinned, options), signal)),
-      hide: (project, hidden, call = {}) =>
-        withSignal(call, (options, signal) => run(projects.hide(project, hidden, options), signal)),
-      relocate: (move, call = {}) =>
-        withSignal(call, (options, signal) => run(projects.relocate(move, options), signal)),
+      ensureDefault: (options) => call(options, (own) => projects.ensureDefault(own)),
+      ensureForWorkspace: (workspace, options) => call(options, (own) => projects.ensureForWorkspace(workspace, own)),
+      get: (project, options) => plainCall(options, () => projects.get(project)),
+      list: (filter) => call(filter, (own) => projects.list(own), "filter"),
+      rename: (project, name, options) => call(options, (own) => projects.rename(project, name, own)),
+      pin: (project, pinned, options) => call(options, (own) => projects.pin(project, pinned, own)),
+      hide: (project, hidden, options) => call(options, (own) => projects.hide(project, hidden, own)),
+      relocate: (move, options) => call(options, (own) => projects.relocate(move, own)),
     },
     messages: {
-      append: (session, message, call = {}) =>
-        withSignal(call, (options, signal) => typed(messages.append(session, toInput(message), options), signal)),
-      appendMany: (session, list, call = {}) =>
-        withSignal(call, (options, signal) => typed(messages.appendMany(session, list.map(toInput), options), signal)),
-      commitUserMessage: (session, { message, messageKey }, call = {}) =>
-        withSignal(call, (options, signal) =>
-          typed(messages.commitUserMessage({ ...toInput(message), sessionId: session, messageKey }, options), signal),
-        ),
-      page: (session, call = {}) => withSignal(call, (query, signal) => typed(messages.page(session, query), signal)),
-      get: (session, message, call) => typed(messages.get(session, message), call?.signal),
-      count: (session, call) => run(messages.count(session), call?.signal),
-      prompts: (session, call = {}) =>
-        withSignal(call, (query, signal) => typed(messages.prompts(session, query), signal)),
-      siblings: (session, message, call) => typed(messages.siblings(session, message), call?.signal),
-      path: (session, message, call = {}) =>
-        withSignal(call, (options, signal) => typed(messages.path(session, message, options), signal)),
+      append: (session, message, options) =>
+        typed(call(options, (own) => messages.append(session, toInput(message), own))),
+      appendMany: (session, list, options) =>
+        typed(call(options, (own) => messages.appendMany(session, toInputs(list), own))),
+      commitUserMessage: (session, submission, options) =>
+        typed(call(options, (own) => messages.commitUserMessage(toSubmission(session, submission), own))),
+      page: (session, query) => typed(call(query, (own) => messages.page(session, own), "query")),
+      get: (session, message, options) => typed(plainCall(options, () => messages.get(session, message))),
+      count: (session, options) => plainCall(options, () => messages.count(session)),
+      prompts: (session, query) => typed(call(query, (own) => messages.prompts(session, own), "query")),
+      siblings: (session, message, options) => typed(plainCall(options, () => messages.siblings(session, message))),
+      path: (session, message, options) => typed(call(options, (own) => messages.path(session, message, own))),
     },
     history: {
-      read: async (session, call) => (await run(history.read(session), call?.signal)).messages as ReadonlyArray<M>,
-      compact: (session, input, call) => run(history.compact(session, input), call?.signal),
+      read: (session, options) =>
+        typed(plainCall(options, () => Effect.map(history.read(session), (read) => read.messages))),
+      compact: (session, input, options) => plainCall(options, () => history.compact(session, input)),
     },
     heads: {
-      checkout: (session, to, call = {}) =>
-        withSignal(call, (options, signal) => run(heads.checkout(session, to, options), signal)),
-      undo: (session, call = {}) => withSignal(call, (options, signal) => run(heads.undo(session, options), signal)),
-      redo: (session, call = {}) => withSignal(call, (options, signal) => run(heads.redo(session, options), signal)),
-      moves: (session, call = {}) => withSignal(call, (query, signal) => run(heads.moves(session, query), signal)),
-      branches: (session, call) => run(messages.branches(session), call?.signal),
-      deepest: (session, message, call) => typed(heads.deepest(session, message), call?.signal),
-      nameBranch: (session, branch, name, call = {}) =>
-        withSignal(call, (options, signal) => run(heads.nameBranch(session, branch, name, options), signal)),
-      deleteBranch: (session, branch, call = {}) =>
-        withSignal(call, (options, signal) => run(heads.deleteBranch(session, branch, options), signal)),
+      checkout: (session, to, options) => call(options, (own) => heads.checkout(session, to, own)),
+      undo: (session, options) => call(options, (own) => heads.undo(session, own)),
+      redo: (session, options) => call(options, (own) => heads.redo(session, own)),
+      moves: (session, query) => call(query, (own) => heads.moves(session, own), "query"),
+      branches: (session, options) => plainCall(options, () => messages.branches(session)),
+      deepest: (session, message, options) => typed(plainCall(options, () => heads.deepest(session, message))),
+      nameBranch: (session, branch, name, options) =>
+        call(options, (own) => heads.nameBranch(session, branch, name, own)),
+      deleteBranch: (session, branch, options) => call(options, (own) => heads.deleteBranch(session, branch, own)),
     },
-    transact: (program, call = {}) =>
-      withSignal(call, (options, signal) => run(storage.transact(program, options), signal)),
-    read: (program, call) => run(storage.read(program), call?.signal),
-    run: (effect, call) => run(Effect.provideContext(effect, services), call?.signal),
+    transact: (program, options) => call(options, (own) => storage.transact(program, own)),
+    read: (program, options) => plainCall(options, () => storage.read(program)),
+    run: (effect, options) => plainCall(options, () => Effect.provideContext(checkedEffect(effect), services)),
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -342,11 +368,37 @@ const open = async <M = Json>(
 
 export const Skein = { open }
 
-/** Takes the signal out of what a caller gave: the services know nothing of it. */
-const withSignal = <Options extends object, A>(
-  { signal, ...options }: Options & CallOptions,
-  call: (options: Omit<Options & CallOptions, "signal">, signal: AbortSignal | undefined) => Promise<A>,
-): Promise<A> => call(options, signal)
+type Own<Options> = Omit<Options & CallOptions, "signal">
+
+/** Parts what a caller gave into the signal, which the services know nothing of, and what is theirs. */
+const parted = <Options extends object>(
+  given: (Options & CallOptions) | undefined,
+  name: string,
+): { readonly options?: Own<Options>; readonly signal?: AbortSignal } => {
+  if (given === undefined) return {}
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new InvalidInput({ field: name, value: given, problem: "must be an object" })
+  }
+  const { signal, ...options } = given
+  if (signal === undefined) return { options }
+  if (isSignal(signal)) return { options, signal }
+  throw new InvalidInput({ field: `${name}.signal`, value: signal, problem: "must be an AbortSignal" })
+}
+
+const checkedBackend = <Adapter extends Layer.Any>(backend: Adapter): Adapter => {
+  if (Layer.isLayer(backend)) return backend
+  const problem = "must be what an adapter's function gives, such as memory()"
+  throw new InvalidInput({ field: "backend", value: backend, problem })
+}
+
+const checkedEffect = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  if (Effect.isEffect(effect)) return effect
+  throw new InvalidInput({ field: "effect", value: effect, problem: "must be an Effect" })
+}
+
+/** By what it can do, since a signal may be of another realm or library. */
+const isSignal = ({ aborted, addEventListener, throwIfAborted }: Partial<AbortSignal> = {}): boolean =>
+  typeof aborted === "boolean" && typeof addEventListener === "function" && typeof throwIfAborted === "function"
 
 /** The keys that make a value an envelope instead of a body. */
 const envelopeKeys = new Set([

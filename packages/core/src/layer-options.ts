@@ -1,0 +1,86 @@
+/**
+ * What a store is opened with.
+ *
+ * Guarantee: options that make no sense are refused with `InvalidInput` that names the field, before anything is opened.
+ */
+import * as Effect from "effect/Effect"
+import * as z from "zod/mini"
+import type { Dialect } from "./history/dialect.ts"
+import { checkInput, Text } from "./input.ts"
+import { coreTables } from "./schema.ts"
+import { Name } from "./session/input.ts"
+import type { PathPolicy } from "./settings.ts"
+import { InvalidInput } from "./storage/error.ts"
+import type { StorageOptions } from "./storage/storage.ts"
+import type { AnyTable } from "./storage/table.ts"
+
+export interface LayerOptions extends StorageOptions {
+  /** What the bodies of messages mean, and in what form history is given. Default: `generic`. */
+  readonly dialect?: Dialect<unknown>
+  /** Further dialects that stored bodies may be in. */
+  readonly dialects?: ReadonlyArray<Dialect<unknown>>
+  /** Binds everything to the sessions of one owner: 1 to 200 characters. Default: everybody's are seen. */
+  readonly owner?: string
+  /** What minted session ids begin with: at most 64 of `A–Z a–z 0–9 _ -`. Default `ses_`. */
+  readonly idPrefix?: string
+  /** How workspaces are compared. Default: POSIX paths, links unresolved. */
+  readonly paths?: PathPolicy
+  /** Tables of your own, kept beside skein's, and none named like one of them. */
+  readonly tables?: ReadonlyArray<AnyTable>
+}
+
+const aFunction = z.custom((value) => typeof value === "function", "must be a function")
+
+const DialectInput = z.object({
+  name: Text.check(z.minLength(1)),
+  version: z.number(),
+  role: aFunction,
+  text: aFunction,
+  id: z.optional(aFunction),
+  prompt: aFunction,
+  summary: aFunction,
+  read: aFunction,
+  write: aFunction,
+  resultsInside: z.optional(z.boolean()),
+})
+
+/** The fields that only `table` makes; which of its rows are right is the table's own business. */
+const TableInput = z.object({
+  name: z.string(),
+  row: z.object({ _zod: z.unknown() }),
+  key: z.array(z.unknown()).check(z.minLength(1)),
+  indexes: z.array(z.unknown()),
+  columns: z.array(z.unknown()),
+})
+
+const LayerOptionsInput = z.strictObject({
+  dialect: z.optional(DialectInput),
+  dialects: z.optional(z.array(DialectInput)),
+  owner: z.optional(Name),
+  idPrefix: z.optional(
+    z.string().check(z.regex(/^[A-Za-z0-9_-]{0,64}$/, "must be at most 64 characters of A–Z, a–z, 0–9, _ and -")),
+  ),
+  paths: z.optional(z.object({ style: z.enum(["posix", "windows"]), resolve: aFunction })),
+  tables: z.optional(z.array(TableInput)),
+  busyBudget: z.optional(z.number().check(z.nonnegative())),
+  verify: z.optional(z.boolean()),
+})
+
+export const checkLayerOptions = (options: LayerOptions): Effect.Effect<LayerOptions, InvalidInput> =>
+  Effect.flatMap(checkInput(LayerOptionsInput, options, "options"), () => {
+    const clash = nameClash(options.tables ?? [])
+    return clash === undefined ? Effect.succeed(options) : Effect.fail(clash)
+  })
+
+/** The first table whose name some engine could not tell from another's. */
+const nameClash = (tables: ReadonlyArray<AnyTable>): InvalidInput | undefined => {
+  const taken = new Set(coreTables.map(({ name }) => name.toLowerCase()))
+  for (const [i, { name }] of tables.entries()) {
+    if (taken.has(name.toLowerCase())) {
+      const problem = "is taken, by a table of skein's or another of yours, without regard to case"
+      return new InvalidInput({ field: `options.tables.${i}.name`, value: name, problem })
+    }
+    taken.add(name.toLowerCase())
+  }
+  return undefined
+}

@@ -1,0 +1,240 @@
+import { assert, describe, it } from "@effect/vitest"
+import { InvalidInput, int, table, text, Tx } from "@skein/core/storage"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as z from "zod/mini"
+import { generic } from "../src/history/dialects/generic.ts"
+import { layer } from "../src/services.ts"
+import { Skein } from "../src/skein.ts"
+import { naive } from "./support/naive-backend.ts"
+import type { Naive } from "./support/naive-backend.ts"
+
+const Note = table("note", { row: z.object({ id: z.string() }), key: [text("id")] })
+const noted = Tx.make(function* (tx) {
+  tx.insert(Note, { id: "n" })
+})
+
+/** A store with a project of `/w` and a session `s` of two messages. */
+const opened = async () => {
+  const engine = naive()
+  const skein = await Skein.open(engine.layer, { tables: [Note] })
+  await skein.projects.ensureForWorkspace("/w")
+  await skein.sessions.create({ id: "s" })
+  await skein.messages.append("s", { id: "m1", body: "one", role: "user" })
+  await skein.messages.append("s", { id: "m2", body: "two", role: "assistant" })
+  return { engine, skein }
+}
+
+/** What a promise is rejected with; fails where it is not, or where the call itself throws. */
+const rejection = async (call: () => Promise<unknown>): Promise<unknown> => {
+  const promise = call()
+  assert.instanceOf(promise, Promise)
+  return promise.then(
+    (value) => assert.fail(`resolved with ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  )
+}
+
+type Method = (...given: ReadonlyArray<unknown>) => Promise<unknown>
+
+/** All methods that take something, with arguments that make sense before the options. */
+const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options" | "query" | "filter"]> = [
+  ["sessions.create", [{ id: "t" }], "options"],
+  ["sessions.get", ["s"], "options"],
+  ["sessions.open", ["s"], "options"],
+  ["sessions.latest", [], "query"],
+  ["sessions.resolve", ["s"], "options"],
+  ["sessions.list", [], "query"],
+  ["sessions.tree", [], "query"],
+  ["sessions.children", ["s"], "query"],
+  ["sessions.update", ["s", {}], "options"],
+  ["sessions.rename", ["s", "Title"], "options"],
+  ["sessions.autoTitle", ["s", "Title"], "options"],
+  ["sessions.archive", ["s"], "options"],
+  ["sessions.unarchive", ["s"], "options"],
+  ["sessions.pin", ["s", true], "options"],
+  ["sessions.setGroup", ["s", "group"], "options"],
+  ["sessions.markRead", ["s"], "options"],
+  ["sessions.touch", ["s"], "options"],
+  ["sessions.ensureRoot", ["agent"], "options"],
+  ["projects.ensureDefault", [], "options"],
+  ["projects.ensureForWorkspace", ["/w"], "options"],
+  ["projects.get", ["default"], "options"],
+  ["projects.list", [], "filter"],
+  ["projects.rename", ["default", "Name"], "options"],
+  ["projects.pin", ["default", true], "options"],
+  ["projects.hide", ["default", true], "options"],
+  ["projects.relocate", [{ from: "/w", to: "/v" }], "options"],
+  ["messages.append", ["s", "text"], "options"],
+  ["messages.appendMany", ["s", ["text"]], "options"],
+  ["messages.commitUserMessage", ["s", { messageKey: "k", message: "text" }], "options"],
+  ["messages.page", ["s"], "query"],
+  ["messages.get", ["s", "m1"], "options"],
+  ["messages.count", ["s"], "options"],
+  ["messages.prompts", ["s"], "query"],
+  ["messages.siblings", ["s", "m1"], "options"],
+  ["messages.path", ["s", "m1"], "options"],
+  ["history.read", ["s"], "options"],
+  ["history.compact", ["s", { summary: "sum" }], "options"],
+  ["heads.checkout", ["s", "m1"], "options"],
+  ["heads.undo", ["s"], "options"],
+  ["heads.redo", ["s"], "options"],
+  ["heads.moves", ["s"], "query"],
+  ["heads.branches", ["s"], "options"],
+  ["heads.deepest", ["s", "m1"], "options"],
+  ["heads.nameBranch", ["s", 1, "name"], "options"],
+  ["heads.deleteBranch", ["s", 1], "options"],
+  ["transact", [noted], "options"],
+  ["read", [Tx.succeed(1)], "options"],
+  ["run", [Effect.succeed(1)], "options"],
+]
+
+/** The facade's methods by path: `sessions.get`. */
+const methodsOf = (skein: object): ReadonlyMap<string, Method> =>
+  new Map(
+    Object.entries(skein).flatMap(([name, value]: [string, unknown]) =>
+      typeof value === "function"
+        ? [[name, value as Method] as const]
+        : Object.entries(value as Record<string, Method>).map(([verb, method]) => [`${name}.${verb}`, method] as const),
+    ),
+  )
+
+describe("wrong input", () => {
+  it("API-06 every method is known to these tests", async () => {
+    const { skein } = await opened()
+    assert.sameMembers([...methodsOf(skein).keys()], [...methods.map(([name]) => name), "close"])
+    await skein.close()
+  })
+
+  for (const [name, given, as] of methods) {
+    it(`API-06 ${name} rejects ${as}, an unknown field and a signal that are none, and writes nothing`, async () => {
+      const { engine, skein } = await opened()
+      const method = methodsOf(skein).get(name)!
+      const written = engine.runs.filter(({ mode }) => mode === "write").length
+      for (const wrong of [null, 5, "x", [], true]) {
+        assert.deepInclude(await rejection(() => method(...given, wrong)), { _tag: "InvalidInput", field: as })
+      }
+      for (const [field, value] of Object.entries({ signal: 5, sginal: undefined, nonsense: 1 })) {
+        const error = await rejection(() => method(...given, { [field]: value }))
+        assert.deepInclude(error, { _tag: "InvalidInput", field: `${as}.${field}`, value })
+      }
+      const gone = { signal: AbortSignal.abort(new Error("gone")) }
+      assert.deepInclude(await rejection(() => method(...given, gone)), { message: "gone" })
+      assert.lengthOf(
+        engine.runs.filter(({ mode }) => mode === "write"),
+        written,
+      )
+      await method(...given, { signal: new AbortController().signal })
+      await skein.close()
+    })
+  }
+
+  it("API-06 any argument of any method may be nonsense: it rejects with a typed error, and never throws", async () => {
+    for (const [name, given] of methods) {
+      const { skein } = await opened()
+      const method = methodsOf(skein).get(name)!
+      for (const place of given.keys()) {
+        for (const wrong of [undefined, null, 5, "", "\0", [], {}, () => 1, Symbol("s")]) {
+          await method(...given.with(place, wrong)).catch((error: unknown) => {
+            assert.property(error, "_tag", `${name}, argument ${place}: ${String(wrong)}: ${String(error)}`)
+          })
+        }
+      }
+      await skein.close()
+    }
+  })
+
+  it("API-06 what is no list, no submission, no program and no effect is named", async () => {
+    const { skein } = await opened()
+    const wrong: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, string]> = [
+      ["messages.appendMany", ["s", 5], "messages"],
+      ["messages.commitUserMessage", ["s", undefined], "submission"],
+      ["transact", [5], "program"],
+      ["read", [undefined], "program"],
+      ["run", [5], "effect"],
+    ]
+    for (const [name, given, field] of wrong) {
+      assert.deepInclude(await rejection(() => methodsOf(skein).get(name)!(...given)), { _tag: "InvalidInput", field })
+    }
+    await skein.close()
+  })
+})
+
+const wrongOptions: ReadonlyArray<readonly [unknown, string]> = [
+  [null, "options"],
+  [5, "options"],
+  [{ ownr: "ann" }, "options.ownr"],
+  [{ owner: "" }, "options.owner"],
+  [{ owner: 5 }, "options.owner"],
+  [{ idPrefix: "../" }, "options.idPrefix"],
+  [{ idPrefix: "x".repeat(65) }, "options.idPrefix"],
+  [{ dialect: {} }, "options.dialect.name"],
+  [{ dialect: { ...generic, read: undefined } }, "options.dialect.read"],
+  [{ dialect: { ...generic, version: "1" } }, "options.dialect.version"],
+  [{ dialect: null }, "options.dialect"],
+  [{ dialects: generic }, "options.dialects"],
+  [{ dialects: [generic, { ...generic, write: 5 }] }, "options.dialects.1.write"],
+  [{ tables: Note }, "options.tables"],
+  [{ tables: [Note, { name: "own" }] }, "options.tables.1.row"],
+  [{ tables: [Note, Note] }, "options.tables.1.name"],
+  [{ tables: [table("Session", { row: z.object({ n: z.number() }), key: [int("n")] })] }, "options.tables.0.name"],
+  [{ paths: { style: "dos", resolve: Effect.succeed } }, "options.paths.style"],
+  [{ paths: { style: "posix" } }, "options.paths.resolve"],
+  [{ busyBudget: Number.NaN }, "options.busyBudget"],
+  [{ busyBudget: -1 }, "options.busyBudget"],
+  [{ busyBudget: Infinity }, "options.busyBudget"],
+  [{ verify: "yes" }, "options.verify"],
+]
+
+describe("opening", () => {
+  for (const [options, field] of wrongOptions) {
+    const what = JSON.stringify(options, (_, value: unknown) => (typeof value === "number" ? String(value) : value))
+    it(`API-06 ${field} is refused before anything is opened: ${what.slice(0, 60)}`, async () => {
+      const engine = naive()
+      const given = options as Parameters<typeof layer>[0]
+      assert.deepInclude(await rejection(() => Skein.open(engine.layer, given)), { _tag: "InvalidInput", field })
+      const error = await Effect.runPromise(
+        Effect.flip(Effect.scoped(Layer.build(Layer.provide(layer(given), engine.layer)))),
+      )
+      assert.instanceOf(error, InvalidInput)
+      assert.lengthOf(engine.runs, 0)
+    })
+  }
+
+  it("API-06 what no adapter gave is refused", async () => {
+    for (const backend of [undefined, null, {}, naive, "file:chat.db"]) {
+      const open = () => Skein.open(backend as Naive["layer"])
+      assert.deepInclude(await rejection(open), { _tag: "InvalidInput", field: "backend" })
+    }
+  })
+
+  it("API-01 every option that makes sense is taken", async () => {
+    class Own {
+      readonly name = "own"
+      readonly version = 2
+      readonly role = generic.role
+      readonly text = generic.text
+      readonly prompt = generic.prompt
+      readonly summary = generic.summary
+      readonly write = generic.write
+      read(...given: Parameters<typeof generic.read>) {
+        return generic.read(...given)
+      }
+    }
+    const skein = await Skein.open(naive().layer, {
+      dialect: new Own(),
+      dialects: [generic],
+      owner: "Ann Noether",
+      idPrefix: "",
+      paths: { style: "windows", resolve: Effect.succeed },
+      tables: [Note],
+      busyBudget: 0,
+      verify: true,
+    })
+    const session = await skein.sessions.create()
+    assert.match(session.id, /^[0-9a-f]{32}$/)
+    assert.strictEqual(session.owner, "Ann Noether")
+    await skein.transact(noted)
+    await skein.close()
+  })
+})
