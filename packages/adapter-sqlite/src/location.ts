@@ -20,7 +20,7 @@ export interface FileLocation {
 }
 
 /** Understands a URL, or says why not. */
-export const locate = (url: string): Location | Unavailable => {
+export const locate = (url: unknown): Location | Unavailable => {
   if (typeof url !== "string" || url.includes("\0")) return refusal("url must be a file: URL, or :memory:")
   if (url === ":memory:") return { _tag: "Memory" }
   if (/^(https?|wss?|libsql):/i.test(url)) {

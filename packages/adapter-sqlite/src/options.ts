@@ -32,7 +32,9 @@ export interface Settings {
 }
 
 /** The settings, or a sentence about the option that makes no sense. */
-export const settingsOf = ({ cacheBytes = 16 * 1_024 * 1_024, maxBytes, url }: Options): Settings | Unavailable => {
+export const settingsOf = (options: Options): Settings | Unavailable => {
+  // Without types the options may be left out altogether.
+  const { cacheBytes = 16 * 1_024 * 1_024, maxBytes, url }: Partial<Options> = options ?? {}
   for (const [name, bytes] of Object.entries({ cacheBytes, maxBytes })) {
     if (bytes === undefined || (Number.isSafeInteger(bytes) && bytes > 0)) continue
     return new Unavailable({ detail: `${name} must be a whole number of bytes, more than 0 (got ${String(bytes)})` })
