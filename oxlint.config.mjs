@@ -127,7 +127,12 @@ export default {
       },
     },
     {
-      files: ["packages/core/src/*/program.ts"],
+      // A program by its name, or one of a concept whose programs fill more than a file.
+      files: [
+        "packages/core/src/*/program.ts",
+        "packages/core/src/message/{path,tree,placement}.ts",
+        "packages/core/src/session/{list,tree}.ts",
+      ],
       rules: {
         "eslint/no-restricted-imports": imports(outside, core, {
           group: ["effect/**", "!effect/Data", "**/service.ts", "**/storage/storage.ts", "**/storage/backend.ts"],
