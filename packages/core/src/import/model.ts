@@ -1,8 +1,8 @@
 /**
  * The ledger of imports: what is known of each session of another program.
  *
- * A session is imported once, whoever finds it again: its row here is found by the program and the id it had there. What
- * an import left behind is kept beside it, so that the next one sees what people have changed since.
+ * A session is imported once for an owner, whoever finds it again: its row here is found by the owner, the program and the
+ * id it had there. What an import left behind is kept beside it, so that the next one sees what people have changed since.
  */
 import * as z from "zod/mini"
 import { SessionStatus } from "../session/model.ts"
@@ -32,6 +32,8 @@ export const Remark = z.object({
 export const keptRemarks = 100
 
 export const ImportRow = z.object({
+  /** The owner that it was imported for, as a key; empty: none. */
+  owner: z.string(),
   /** The program that the session comes from, as a key. */
   source: z.string(),
   /** The id it had there, as a key. */
@@ -59,4 +61,10 @@ export const ImportRow = z.object({
 })
 export type ImportRow = z.output<typeof ImportRow>
 
-export const ImportTable = table("import_record", { row: ImportRow, key: [text("source"), text("session")] })
+/** Where a session stands in the ledger. */
+export type LedgerKey = Pick<ImportRow, "owner" | "source" | "session">
+
+export const ImportTable = table("import_record", {
+  row: ImportRow,
+  key: [text("owner"), text("source"), text("session")],
+})

@@ -2,17 +2,18 @@
  * The rules of importing: what of another program's session is new here, where it goes, and what people's changes keep.
  *
  * Messages are found again by their ids, so that a part that was imported before, by whomever, is never written twice.
- * They are staged on a branch that no head leads to, and seen once the session is published, in one commit. What people
- * did meanwhile stays: a head, a title or a flag follows the source only while it is as the last import left it.
+ * They are staged on branches that belong to no session, which nobody sees, also after a crash; the one commit that
+ * publishes the session gives them to it. What people did meanwhile stays: a head, a title or a flag follows the source
+ * only while it is as the last import left it.
  */
 import * as Data from "effect/Data"
 import { applyNewMove, planMove } from "../head/program.ts"
 import type { Stand } from "../head/program.ts"
-import { EntryTable, noFacts, root, TreeTable } from "../message/model.ts"
+import { BranchTable, EntryTable, noFacts, root, TreeTable } from "../message/model.ts"
 import type { EntryRef, EntryRow } from "../message/model.ts"
 import { isOnPath, readPath, reaches } from "../message/path.ts"
 import type { NewEntry, Placement } from "../message/placement.ts"
-import { isSameContent, placeBehind, writeEntries } from "../message/program.ts"
+import { isSameContent, ownBranches, placeBehind, writeEntries } from "../message/program.ts"
 import { ProjectTable } from "../project/model.ts"
 import type { ProjectRow } from "../project/model.ts"
 import { showAgain } from "../project/program.ts"
@@ -24,8 +25,10 @@ import { IdConflict, shelfOf } from "../session/program.ts"
 import { make } from "../storage/transaction.ts"
 import type { Handle } from "../storage/transaction.ts"
 import { canonical, digest } from "../value.ts"
+import { applyContinuation, planContinuation } from "./continuation.ts"
+import type { Continuation } from "./continuation.ts"
 import { ImportTable } from "./model.ts"
-import type { ImportRow, Left } from "./model.ts"
+import type { ImportRow, LedgerKey, Left } from "./model.ts"
 
 /** A session could not be imported. Nothing of it is seen that was not seen before. */
 export class ImportFailed extends Data.TaggedError("ImportFailed")<{
@@ -43,9 +46,7 @@ export class ImportFailed extends Data.TaggedError("ImportFailed")<{
 
 /** A session of a source, as it would be here if it were new. */
 export interface Arrival {
-  /** Keys of its row in the ledger. */
-  readonly source: string
-  readonly session: string
+  readonly ledger: LedgerKey
   readonly draft: SessionRow
   readonly project: ProjectRow
 }
@@ -60,10 +61,13 @@ const present = (scope: Scope, draft: SessionRow) =>
     return stored
   })
 
-export const find = (source: string, session: string) =>
+export const find = ({ owner, session, source }: LedgerKey) =>
   make(function* (tx) {
-    return yield* tx.get(ImportTable, [source, session])
+    return yield* tx.get(ImportTable, [owner, source, session])
   })
+
+/** The session as whoever stages for it: no session has this id. */
+const stagingOf = (session: SessionRow): SessionRow => ({ ...session, id: `import:${session.id}` })
 
 /** A message on its way in. */
 export interface Arriving {
@@ -109,15 +113,12 @@ export const stage = (scope: Scope, { draft }: Arrival, part: Part, now: number)
     const length = places.slice(first).findIndex((place) => !isNew(place))
     const run = places.slice(first, length < 0 ? undefined : first + length)
     const before = places.slice(0, first).findLast(({ at }) => at !== undefined)?.at?.id ?? part.after
-    const placement = yield* placeAfter(stored ?? draft, before)
+    const placement = yield* placeAfter(stagingOf(stored ?? draft), before)
     const tree = yield* tx.get(TreeTable, [treeId])
     const { entries, tailless } = yield* withTails(treeId, placement, run)
 
     if (tree === undefined) tx.insert(TreeTable, { treeId, nextBranch: 1, redactions: 0 })
     const rows = writeEntries(tx, placement, entries, now)
-    if (stored !== undefined && placement.opens === undefined && placement.branch === stored.head.branch) {
-      tx.update(SessionTable, [stored.id], withoutTip)
-    }
     return settled(part, places.slice(0, first + run.length), rows, tailless)
   })
 
@@ -201,12 +202,6 @@ const settled = (
   }
 }
 
-/** What was written behind the head on its own branch takes the tip away from it. */
-const withoutTip = (row: Readonly<SessionRow>): SessionRow => {
-  const { tip: _, ...rest } = row
-  return { ...rest, revision: row.revision + 1 }
-}
-
 /** What an import did to a session. */
 export interface Published {
   readonly outcome: "created" | "updated" | "unchanged"
@@ -233,21 +228,29 @@ export const publish = (
   now: number,
 ) =>
   make(function* (tx) {
-    const { draft, project } = arrival
+    const { draft, ledger, project } = arrival
     const stored = yield* present(scope, draft)
     const [before, home, tree] = yield* tx.all([
-      tx.get(ImportTable, [arrival.source, arrival.session]),
+      tx.get(ImportTable, [ledger.owner, ledger.source, ledger.session]),
       tx.get(ProjectTable, [draft.projectId]),
       tx.get(TreeTable, [draft.treeId]),
     ])
     const found = typeof wanted === "string" ? yield* tx.find(EntryTable, "byId", [draft.treeId, wanted]) : undefined
     const headLost = typeof wanted === "string" && found === undefined
     const head = wanted === undefined || headLost ? last : (found?.id ?? null)
-    const stand = yield* planMove(stored ?? draft, head)
+    const { continuation, staged, stand } = yield* planHead(stored ?? draft, head)
     const left: Left = { head, archived: draft.archived, status: draft.status }
     if (draft.title !== undefined) left.title = draft.title
     const row: ImportRow = { ...record, left }
+    const path = yield* readPath(draft.treeId, stand.ref, stand.facts, reaches((stored ?? draft).head))
 
+    if (continuation === undefined) {
+      for (const { branch } of staged) {
+        tx.update(BranchTable, [draft.treeId, branch], (one) => ({ ...one, owner: draft.id }))
+      }
+    } else {
+      applyContinuation(tx, continuation)
+    }
     if (stored === undefined) {
       if (home === undefined) tx.insert(ProjectTable, project)
       else showAgain(tx, home, now)
@@ -259,12 +262,11 @@ export const publish = (
     }
 
     const { kept, moved } = following(leftOf(stored), before?.left, left)
-    const path = yield* readPath(draft.treeId, stand.ref, stand.facts, reaches(stored.head))
     if (moved.includes("head")) {
       // What only goes on is no move: it is as if it had been appended.
       if (isOnPath(path, stored.head)) tx.update(SessionTable, [stored.id], (row) => standing(row, stand))
       else applyNewMove(tx, stored, stand, { reason: "import", at: now })
-    }
+    } else if (continuation?.behind.branch === stored.head.branch) tx.update(SessionTable, [stored.id], withoutTip)
     const change = (row: Readonly<SessionRow>) => renewed(row, draft, moved)
     if (canonical(change(stored)) !== canonical(stored)) {
       tx.update(SessionTable, [stored.id], (row) => ({ ...change(row), revision: row.revision + 1 }))
@@ -273,6 +275,32 @@ export const publish = (
     const published: Published = { outcome: moved.length > 0 ? "updated" : "unchanged", kept, headLost }
     return published
   })
+
+/** Where the head is to stand once everything that is staged belongs to the session, and what that is. */
+const planHead = (session: SessionRow, head: string | null) =>
+  make(function* (tx) {
+    const staging = stagingOf(session)
+    const staged = yield* ownBranches(staging)
+    const entry = head === null ? undefined : yield* tx.find(EntryTable, "byId", [session.treeId, head])
+    const isStaged = staged.some(({ branch }) => branch === entry?.branch)
+    const stand = yield* planMove(isStaged ? staging : session, head)
+    const continuation = yield* planContinuation(session, staged)
+    return { staged, continuation, stand: continuation === undefined ? stand : movedStand(stand, continuation) }
+  })
+
+/** A stand on a staged message, at the place where that goes. */
+const movedStand = (stand: Stand, { rows, staged }: Continuation): Stand => {
+  const row = stand.ref.branch === staged.branch ? rows[stand.ref.pos - 1] : undefined
+  if (row === undefined) return stand
+  const { branch, facts, pos } = row
+  return { ...stand, ref: { branch, pos }, facts, tip: stand.tip === undefined ? undefined : facts.entries - pos }
+}
+
+/** What was written behind the head on its own branch takes the tip away from it. */
+const withoutTip = (row: Readonly<SessionRow>): SessionRow => {
+  const { tip: _, ...rest } = row
+  return { ...rest, revision: row.revision + 1 }
+}
 
 const leftOf = ({ archived, head, status, title }: Readonly<SessionRow>): Left => ({
   head: head.id ?? null,
@@ -332,15 +360,13 @@ const renewed = (row: Readonly<SessionRow>, draft: SessionRow, moved: ReadonlyAr
 
 const writeRecord = (tx: Handle, before: Readonly<ImportRow> | undefined, row: ImportRow): void => {
   if (before === undefined) tx.insert(ImportTable, row)
-  else tx.update(ImportTable, [row.source, row.session], () => row)
+  else tx.update(ImportTable, [row.owner, row.source, row.session], () => row)
 }
 
 /** Notes that an attempt failed. What an earlier one brought stays, and the next one tries again. */
-export const fail = (
-  failed: Pick<ImportRow, "source" | "session" | "localId" | "converter" | "error" | "importedAt">,
-) =>
+export const fail = (failed: LedgerKey & Pick<ImportRow, "localId" | "converter" | "error" | "importedAt">) =>
   make(function* (tx) {
-    const before = yield* find(failed.source, failed.session)
+    const before = yield* find(failed)
     writeRecord(tx, before, {
       messages: 0,
       stored: 0,

@@ -1,11 +1,13 @@
 /**
  * Imports: other programs' sessions, brought in once.
  *
- * Guarantee: a session is seen whole or not at all, and again with all that is new. However often and by however many it
- * is brought, each of its messages is here once. What people changed here, or deleted, stays so. A message that cannot be
- * taken is named, and the others are taken.
+ * Guarantee: a session is seen whole or not at all, and again with all that is new, none of which is seen before. However
+ * often and by however many it is brought, each of its messages is here once. What people changed here, or deleted, stays
+ * so. A message that cannot be taken is named, and the others are taken. Each owner imports for itself: sessions of
+ * another owner's are neither met nor touched.
  *
- * Not promised: that a message which changed in the middle of a conversation that was imported before changes here too.
+ * Not promised: that a message which changed in the middle of a conversation that was imported before changes here too;
+ * or that of two imports at the same time one hides what it has staged when the other one shows the session.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -32,7 +34,7 @@ import { copyOf, digest } from "../value.ts"
 import { ImportedMessageInput, ImportedSessionInput, isRemark, SourceName } from "./input.ts"
 import type { CheckedSession, ImportedMessage, ImportedSession, Remark } from "./input.ts"
 import { keptRemarks } from "./model.ts"
-import type { ImportRow, ImportStatus } from "./model.ts"
+import type { ImportRow, ImportStatus, LedgerKey } from "./model.ts"
 import * as program from "./program.ts"
 import { ImportFailed } from "./program.ts"
 import type { Arrival, Arriving, Part, Published, Staged } from "./program.ts"
@@ -66,7 +68,7 @@ export interface ImportRecord {
 
 /** What became of a session. */
 export interface Brought {
-  /** Its id here: the one it had, where that can be one. */
+  /** Its id here: the one it had, where that can be one and the store is opened for no owner. */
   readonly sessionId: string
   readonly outcome: Published["outcome"]
   /** How many messages came from the source, how many of them are here, and how many of those are new. */
@@ -124,6 +126,14 @@ export class Imports extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
 
+      const ids = localIds(settings.owner)
+
+      const ledgerKey = (source: string, sessionId: string): LedgerKey => ({
+        owner: key(settings.owner ?? ""),
+        source: key(source),
+        session: key(sessionId),
+      })
+
       const checkSource = (source: string) => checkInput(SourceName, source, "source")
 
       /** The session as it would be here if nothing of it were. */
@@ -133,15 +143,15 @@ export class Imports extends Context.Service<
         const project = newProject(workspace, settings.owner, now)
         const draft = freshSession({
           ...copyOf(fields),
-          id: localId(source, session.id),
-          treeId: `tree_${digest([source, session.id])}`,
+          id: ids.session(source, session.id),
+          treeId: ids.tree(source, session.id),
           origin: source,
           projectId: project.id,
           ...(settings.owner !== undefined && { owner: settings.owner }),
-          ...(parentId !== undefined && { parentId: localId(source, parentId) }),
+          ...(parentId !== undefined && { parentId: ids.session(source, parentId) }),
           ...(workspace !== undefined && workspaceFields(workspace)),
         })
-        const arrival: Arrival = { source: key(source), session: key(session.id), draft, project }
+        const arrival: Arrival = { ledger: ledgerKey(source, session.id), draft, project }
         return arrival
       })
 
@@ -219,14 +229,13 @@ export class Imports extends Context.Service<
         const session = yield* checkInput(ImportedSessionInput, given, "session")
         if (session.metadata !== undefined) yield* checkJson(session.metadata, "session.metadata")
         const arrival = yield* arrivalOf(source, session, yield* Clock.currentTimeMillis)
-        const known = (yield* storage.read(program.find(arrival.source, arrival.session)))?.last
+        const known = (yield* storage.read(program.find(arrival.ledger)))?.last
         const first = yield* walk(source, arrival, messages, known)
         const goesOnElsewhere = !first.fresh && first.missing > 0
         const walked = goesOnElsewhere ? yield* walk(source, arrival, messages, undefined) : first
         const importedAt = yield* Clock.currentTimeMillis
         const record: Omit<ImportRow, "left"> = {
-          source: arrival.source,
-          session: arrival.session,
+          ...arrival.ledger,
           localId: arrival.draft.id,
           status: "ready",
           fingerprint: session.fingerprint,
@@ -267,7 +276,7 @@ export class Imports extends Context.Service<
       return Imports.of({
         record: Effect.fnUntraced(function* (source, sessionId) {
           yield* checkSource(source)
-          const row = yield* storage.read(program.find(key(source), key(sessionId)))
+          const row = yield* storage.read(program.find(ledgerKey(source, sessionId)))
           return row && toRecord(row)
         }),
         bring: (origin, session, messages) =>
@@ -275,7 +284,7 @@ export class Imports extends Context.Service<
         fail: Effect.fnUntraced(function* ({ converter, source }, sessionId, reason) {
           yield* checkSource(source)
           const importedAt = yield* Clock.currentTimeMillis
-          const row = { source: key(source), session: key(sessionId), localId: localId(source, sessionId), converter }
+          const row = { ...ledgerKey(source, sessionId), localId: ids.session(source, sessionId), converter }
           yield* storage.transact(program.fail({ ...row, error: reason, importedAt }))
         }),
       })
@@ -288,6 +297,16 @@ const partSize = 200
 
 /** The id that something has here: its own, where that can be one. */
 const localId = (source: string, id: string): string => (isId(id) ? id : `imp_${digest([source, id])}`)
+
+/** The ids of sessions and trees here. Each owner has others, for several may bring the same session. */
+const localIds = (owner: string | undefined) => {
+  const digestOf = (source: string, id: string) => digest(owner === undefined ? [source, id] : [source, id, owner])
+  return {
+    session: (source: string, id: string) =>
+      owner === undefined ? localId(source, id) : `imp_${digestOf(source, id)}`,
+    tree: (source: string, id: string) => `tree_${digestOf(source, id)}`,
+  }
+}
 
 /** How far the messages of a session have been gone through. */
 class Walk {

@@ -187,14 +187,35 @@ describe("bringing a session in", () => {
     }).pipe(Effect.provide(services())),
   )
 
-  it.effect("SES-16 what is imported belongs to the owner that the store is opened for", () =>
+  it.effect("SES-16 IMP-03 each owner imports for itself, and sees and touches nobody else's", () =>
     Effect.gen(function* () {
       const engine = naive()
-      yield* Effect.provide(bring(["m1"]), services({ owner: "ada" }, engine))
+      const importing = Effect.gen(function* () {
+        const imports = yield* Imports
+        assert.isUndefined(yield* imports.record("other", "ses_a"))
+        const child = yield* bring(["c1"], { id: "ses_c", parentId: "ses_a", kind: "task" })
+        const { outcome, sessionId } = yield* bring(["m1", "m2"])
+        assert.strictEqual(outcome, "created")
+        assert.strictEqual((yield* bring(["m1", "m2"])).outcome, "unchanged")
+        yield* imports.fail(origin, "ses_f", "unreadable")
+        assert.deepInclude(yield* imports.record("other", "ses_a"), { sessionId, status: "ready", stored: 2 })
+        assert.deepEqual(yield* shown(sessionId), ["m1", "m2"])
+        const sessions = yield* Sessions
+        assert.deepEqual(
+          (yield* sessions.list()).sessions.map(({ id }) => id),
+          [sessionId],
+        )
+        const [task] = (yield* sessions.children(sessionId)).nodes
+        assert.strictEqual(task?.session.id, child.sessionId)
+        return yield* session(sessionId)
+      })
+      const ada = yield* Effect.provide(importing, services({ owner: "ada" }, engine))
+      const bob = yield* Effect.provide(importing, services({ owner: "bob" }, engine))
 
-      assert.strictEqual((yield* Effect.provide(session(), services({ owner: "ada" }, engine))).owner, "ada")
-      const other = Effect.provide(Effect.flip(bring(["m1"])), services({ owner: "bob" }, engine))
-      assert.strictEqual((yield* other)._tag, "IdConflict")
+      assert.deepEqual([ada.owner, bob.owner], ["ada", "bob"])
+      for (const field of ["id", "treeId", "projectId"] as const) assert.notStrictEqual(ada[field], bob[field])
+      const brought = Effect.map(bring(["m1"]), ({ outcome, sessionId }) => [outcome, sessionId])
+      assert.deepEqual(yield* Effect.provide(brought, services({}, engine)), ["created", "ses_a"])
     }),
   )
 
@@ -247,6 +268,41 @@ describe("an import that does not come to its end", () => {
         ["m1", "m2", "m3", "m4"],
       )
     }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("IMP-03 IMP-08 shows nothing of what it adds, nor does one that comes later and fails as well", () =>
+    Effect.gen(function* () {
+      const engine = naive()
+      const [description, all] = sourceOf(["m1", "m2", "m3", "m4"])
+      const torn = (count: number) =>
+        Imports.use((imports) =>
+          imports.bring(origin, description, Stream.concat(Stream.take(all, count), Stream.fail("the disk is gone"))),
+        )
+      const seen = Effect.gen(function* () {
+        const heads = yield* Heads
+        const messages = yield* Messages
+        assert.strictEqual((yield* Effect.flip(messages.get("ses_a", "m3")))._tag, "MessageNotFound")
+        assert.strictEqual((yield* Effect.flip(heads.checkout("ses_a", "m3")))._tag, "MessageNotFound")
+        assert.lengthOf(yield* messages.branches("ses_a"), 1)
+        assert.strictEqual((yield* heads.deepest("ses_a", "m1")).id, "m2")
+        return [yield* session(), yield* shown()] as const
+      })
+      const run = <A, E>(effect: Effect.Effect<A, E, Effect.Services<typeof seen> | Imports>) =>
+        Effect.provide(effect, services({}, engine))
+      yield* run(bring(["m1", "m2"]))
+      const before = yield* run(Effect.all([session(), shown()]))
+
+      for (const count of [3, 3, 4]) {
+        yield* run(Effect.flip(torn(count)))
+        assert.deepEqual(yield* run(seen), before)
+      }
+
+      assert.deepInclude(yield* run(bring(["m1", "m2", "m3", "m4"])), { outcome: "updated", stored: 4, added: 0 })
+      assert.deepEqual(yield* run(shown()), ["m1", "m2", "m3", "m4"])
+      assert.lengthOf(yield* run(Messages.use((messages) => messages.branches("ses_a"))), 1)
+      yield* run(Messages.use((messages) => messages.append("ses_a", { id: "mine", body: "mine" })))
+      assert.lengthOf(yield* run(Messages.use((messages) => messages.branches("ses_a"))), 1)
+    }),
   )
 
   it.effect("IMP-04 is in the ledger as failed, keeps what came before, and may be tried again", () =>
@@ -309,6 +365,61 @@ describe("importing again", () => {
       assert.deepEqual(
         all.map(({ id }) => id),
         ids,
+      )
+    }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("IMP-03 more than a commit takes goes on all the same, and is one conversation", () =>
+    Effect.gen(function* () {
+      const ids = Array.from({ length: 520 }, (_, i) => `m${i}`)
+      for (const count of [10, 250, 400, 520]) {
+        const brought = yield* bring(ids.slice(0, count))
+        assert.deepInclude(brought, { stored: count, remarks: [] })
+        const all = yield* Messages.use((messages) => Stream.runCollect(messages.stream("ses_a")))
+        assert.deepEqual(
+          all.map(({ id }) => id),
+          ids.slice(0, count),
+        )
+        assert.strictEqual((yield* Heads.use((heads) => heads.deepest("ses_a", "m3"))).id, ids[count - 1])
+      }
+      assert.deepInclude(yield* session(), { head: "m519", preview: "m519" })
+    }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("IMP-05 a compaction that comes later hides what came before its tail", () =>
+    Effect.gen(function* () {
+      const compaction: ImportedMessage = {
+        id: "c1",
+        role: "assistant",
+        createdAt: 1,
+        display: { role: "assistant", content: "They greeted." },
+        compaction: { summary: "They greeted.", keepFrom: "m3" },
+      }
+      yield* bring(["m1", "m2"])
+      yield* bring(["m1", "m2", "m3", compaction, "m4"])
+
+      const { messages } = yield* History.use((history) => history.read("ses_a"))
+      assert.include(JSON.stringify(messages[0]), "They greeted.")
+      assert.deepEqual(
+        messages.slice(1).map((message) => JSON.stringify(message)),
+        [said("m3").body, said("m4").body].map((body) => JSON.stringify(body)),
+      )
+    }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("IMP-03 what is new behind a head that stays is not in the way of what is said there", () =>
+    Effect.gen(function* () {
+      const messages = yield* Messages
+      yield* bring(["m1", "m2"])
+      assert.deepInclude(yield* bring(["m1", "m2", "m3"], { head: "m2" }), { added: 1, remarks: [] })
+      assert.deepEqual(yield* shown(), ["m1", "m2"])
+
+      yield* messages.append("ses_a", { id: "mine", body: "mine" })
+
+      assert.deepEqual(yield* shown(), ["m1", "m2", "mine"])
+      assert.deepEqual(
+        (yield* messages.siblings("ses_a", "mine")).messages.map(({ id }) => id),
+        ["m3", "mine"],
       )
     }).pipe(Effect.provide(services())),
   )
