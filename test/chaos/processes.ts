@@ -6,7 +6,10 @@
  */
 import { fork } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
+import { mkdirSync, renameSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
+import { buildSync } from "esbuild"
 
 /** What a child says. */
 export type FromChild =
@@ -29,16 +32,43 @@ export interface Child {
 }
 
 const running = new Set<ChildProcess>()
+const files = new Map<string, string>()
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL")
 })
 
+/**
+ * A child's program as one file, compiled when this process starts the first one. Hundreds are started: a loader that
+ * compiles at each start would take most of their time.
+ */
+const compiled = (name: string): string => {
+  const known = files.get(name)
+  if (known !== undefined) return known
+  const file = fileURLToPath(new URL(`dist/${name}.mjs`, import.meta.url))
+  const { outputFiles } = buildSync({
+    entryPoints: [fileURLToPath(new URL(`${name}.child.ts`, import.meta.url))],
+    write: false,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "es2022",
+    conditions: ["@skein/source"],
+    external: ["effect/*", "zod/*", "@noble/*", "libsql"],
+    sourcemap: "inline",
+  })
+  // Another run may be starting the same file: it is replaced at once, never half.
+  const draft = `${file}.${process.pid}`
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(draft, outputFiles[0]!.contents)
+  renameSync(draft, file)
+  files.set(name, file)
+  return file
+}
+
 /** Starts `test/chaos/<name>.child.ts`. */
 export const start = (name: string, options: unknown): Child => {
-  const file = fileURLToPath(new URL(`${name}.child.ts`, import.meta.url))
-  const child = fork(file, [JSON.stringify(options)], {
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
-    execArgv: ["--import", "tsx", "-C", "@skein/source", "--expose-gc"],
+  const child = fork(compiled(name), [JSON.stringify(options)], {
+    execArgv: ["--enable-source-maps"],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   })
   running.add(child)
