@@ -1,11 +1,15 @@
 /**
  * Laws of model history.
  */
+import { generic } from "@skein/core/dialects"
+import type { Dialect } from "@skein/core/dialects"
 import { History } from "@skein/core/history"
 import type { CompactInput } from "@skein/core/history"
 import { Messages } from "@skein/core/message"
+import type { Json } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import { atTime } from "../clock.ts"
 import { check, equal } from "../equal.ts"
 import { law } from "../law.ts"
 import type { Law } from "../law.ts"
@@ -32,6 +36,16 @@ const resultOf = (id: string, call: string) => ({
   role: "tool" as const,
   body: { role: "tool", content: [{ type: "tool-result", callId: call, name: "run", output: `did ${call}` }] },
 })
+
+/** A dialect that cannot stand one body. */
+const touchy: Dialect<Json> = {
+  ...generic,
+  name: "touchy",
+  read: (body, role) => {
+    if (textOf(body) === "boom") throw new Error("boom")
+    return generic.read(body, role)
+  },
+}
 
 export const historyLaws: ReadonlyArray<Law> = [
   law("A51 HIS-01 HIS-03 after a compaction the model gets summary and kept tail, people see everything", (store) =>
@@ -143,6 +157,87 @@ export const historyLaws: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("HIS-03 nothing that stands between a call and its result is a boundary", (store) =>
+    Effect.gen(function* () {
+      const messages = yield* Messages
+      yield* begin("s")
+      yield* say("s", "u0")
+      yield* messages.append("s", callOf("a1", "c1"))
+      yield* say("s", "u-steer")
+      const early = yield* Effect.flip(compact({ summary: "x" }))
+      equal([early._tag, "nearest" in early && early.nearest], ["InvalidBoundary", "a1"])
+      yield* messages.append("s", { id: "note", role: "assistant", display: { role: "assistant", content: "…" } })
+      yield* messages.append("s", resultOf("r1", "c1"))
+      yield* say("s", "u2")
+      for (const keepFrom of ["u-steer", "note", "r1"]) {
+        const error = yield* Effect.flip(compact({ summary: "x", keepFrom }))
+        equal([error._tag, "nearest" in error && error.nearest], ["InvalidBoundary", "a1"])
+      }
+      yield* compact({ summary: "x", keepFrom: "a1" })
+      equal((yield* replayed("s")).length, 5)
+      yield* compact({ summary: "x", keepFrom: "u2" })
+      equal((yield* textsOf).slice(1), ["u2"])
+    }).pipe(withServices(store)),
+  ),
+
+  law("HIS-03 where rounds overlap, the message named would do; where an assistant went on, none is open", (store) =>
+    Effect.gen(function* () {
+      const messages = yield* Messages
+      yield* begin("s")
+      yield* messages.append("s", callOf("a1", "c1"))
+      yield* messages.append("s", callOf("a2", "c2"))
+      yield* messages.append("s", resultOf("r1", "c1"))
+      yield* say("s", "u3")
+      yield* messages.append("s", resultOf("r2", "c2"))
+      const error = yield* Effect.flip(compact({ summary: "x", keepFrom: "u3" }))
+      equal([error._tag, "nearest" in error && error.nearest], ["InvalidBoundary", "a1"])
+      yield* compact({ summary: "x", keepFrom: "a1" })
+      yield* messages.append("s", callOf("a4", "never"))
+      equal(yield* outcomeOf(compact({ summary: "x" })), { failed: "InvalidBoundary" })
+      yield* sayAll("s", ["u5", "a6"])
+      yield* compact({ summary: "x", keepFrom: "u5" })
+      yield* messages.append("s", callOf("a7", "c1"))
+      yield* messages.append("s", resultOf("r7", "c1"))
+      // What was compacted away is no round any more.
+      yield* messages.append("s", resultOf("r8", "c2"))
+      yield* compact({ summary: "x", keepFrom: "r8" })
+    }).pipe(withServices(store)),
+  ),
+
+  law("HIS-03 a tool round is found over a thousand messages and across branches", (store) =>
+    Effect.gen(function* () {
+      const messages = yield* Messages
+      yield* begin("s")
+      yield* messages.append("s", callOf("a0", "c0"))
+      const between = Array.from({ length: 1_100 }, (_, i) => said(`u${i}`))
+      for (let i = 0; i < between.length; i += 275) yield* messages.appendMany("s", between.slice(i, i + 275))
+      yield* say("s", "u-left")
+      yield* checkout("s", "u1099")
+      yield* messages.append("s", resultOf("r0", "c0"))
+      for (const keepFrom of ["u101", "u550", "u998"]) {
+        const error = yield* Effect.flip(compact({ summary: "x", keepFrom }))
+        equal([error._tag, "nearest" in error && error.nearest], ["InvalidBoundary", "a0"])
+      }
+      yield* compact({ summary: "x" })
+      equal((yield* replayed("s")).length, 1)
+    }).pipe(withServices(store)),
+  ),
+
+  law("HIS-01 what a compaction keeps is replayed from any depth of branches", (store) =>
+    Effect.gen(function* () {
+      yield* begin("s")
+      const path = Array.from({ length: 70 }, (_, i) => `u${i}`)
+      for (const id of path) {
+        yield* sayAll("s", [id, `u-beside-${id}`])
+        yield* checkout("s", id)
+      }
+      for (const [i, keepFrom] of path.slice(0, 9).entries()) {
+        yield* compact({ summary: "x", keepFrom })
+        equal((yield* textsOf).slice(1), path.slice(i))
+      }
+    }).pipe(withServices(store)),
+  ),
+
   law("HIS-03 one operation id makes one compaction, and what it saved is reported", (store) =>
     Effect.gen(function* () {
       yield* begin("s")
@@ -157,6 +252,75 @@ export const historyLaws: ReadonlyArray<Law> = [
       equal((yield* compact(nothing)).savedNothing, 1)
       equal((yield* compact(nothing)).savedNothing, 2)
       equal((yield* compact({ ...nothing, tokensAfter: 50 })).savedNothing, 0)
+    }).pipe(withServices(store)),
+  ),
+
+  law(
+    "HIS-03 a repeated compaction is answered as stored, whatever has happened since; another one is refused",
+    (store) =>
+      Effect.gen(function* () {
+        yield* begin("s")
+        yield* sayAll("s", ten)
+        const input = { summary: "x", keepFrom: "u5", method: "m", expectedHead: "a10", operationId: "op-1" }
+        const first = yield* compact(input)
+        const before = yield* session("s")
+        equal(yield* compact(input), first)
+        for (const other of [{ summary: "y" }, { keepFrom: "a6" }, { method: "n" }]) {
+          equal(yield* outcomeOf(compact({ ...input, ...other })), { failed: "IdConflict" })
+        }
+        const { keepFrom: _, ...all } = input
+        equal(yield* outcomeOf(compact(all)), { failed: "IdConflict" })
+        equal(yield* session("s"), before)
+        yield* compact({ summary: "later", keepFrom: "u9" })
+        equal(yield* compact(input), first)
+        const { expectedHead: __, ...anywhere } = input
+        equal(yield* compact(anywhere), first)
+        yield* checkout("s", "a2")
+        equal(yield* compact(input), first)
+        equal(yield* outcomeOf(compact({ ...input, operationId: "op-2" })), { failed: "HeadMoved" })
+        equal(yield* outcomeOf(compact({ ...anywhere, operationId: "op-2" })), { failed: "InvalidBoundary" })
+      }).pipe(withServices(store)),
+  ),
+
+  law("HIS-03 A19 a compaction moves updatedAt and never activityAt", (store) =>
+    Effect.gen(function* () {
+      yield* atTime(1_000)(Effect.andThen(begin("s"), say("s", "u1")))
+      yield* atTime(2_000)(compact({ summary: "x" }))
+      const { activityAt, updatedAt } = yield* session("s")
+      equal([activityAt, updatedAt], [1_000, 2_000])
+    }).pipe(withServices(store)),
+  ),
+
+  law("HIS-01 HIS-03 unsafe ids, and options that are none, are refused", (store) =>
+    Effect.gen(function* () {
+      const history = yield* History
+      yield* begin("s")
+      yield* sayAll("s", ["u1", "a2"])
+      const before = yield* session("s")
+      const count = () => 1
+      const refused: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+        history.read("a b"),
+        Stream.runCollect(history.stream("../s")),
+        history.tail("", { tokens: 1, count }),
+        history.compact("s\0", { summary: "x" }),
+        history.compact("s", null as never),
+        history.compact("s", { summary: "x", keepFrom: "a b" }),
+        history.compact("s", { summary: "x", expectedHead: "" }),
+        history.compact("s", { summary: "x" }, null as never),
+        history.compact("s", { summary: "x" }, { durability: "Strict" as never }),
+        history.tail("s", undefined as never),
+        history.tail("s", null as never),
+        history.tail("s", { tokens: 1 } as never),
+        history.tail("s", { tokens: "1" as never, count }),
+        history.tail("s", { tokens: Number.NaN, count }),
+        history.tail("s", { tokens: 1, count: 1 as never }),
+        history.tail("s", { tokens: 1, count: () => Number.NaN }),
+        history.tail("s", { tokens: 1, count: () => -1 }),
+        history.tail("s", { tokens: 1, count: () => "1" as never }),
+      ]
+      for (const [i, one] of refused.entries()) equal([i, yield* outcomeOf(one)], [i, { failed: "InvalidInput" }])
+      equal(yield* session("s"), before)
+      yield* history.compact("s", { summary: "x" }, { durability: "relaxed" })
     }).pipe(withServices(store)),
   ),
 
@@ -226,6 +390,42 @@ export const historyLaws: ReadonlyArray<Law> = [
       }
       equal((yield* history.tail("s", { tokens: 0, count })).messages, [])
     }).pipe(withServices(store)),
+  ),
+
+  law("HIS-01 stream names reused calls as read does, whatever is still open", (store) =>
+    Effect.gen(function* () {
+      const history = yield* History
+      const messages = yield* Messages
+      yield* begin("s")
+      const many = Array.from({ length: 1_600 }, (_, i) =>
+        i % 4 === 1 ? callOf(`a${i}`, "c") : i % 4 === 2 ? resultOf(`r${i}`, "c") : said(`u${i}`),
+      )
+      many[1_201] = callOf("a-open", "never")
+      for (let i = 0; i < many.length; i += 200) yield* messages.appendMany("s", many.slice(i, i + 200))
+      const { messages: all, repairs } = yield* history.read("s")
+      equal(repairs.filter(({ kind }) => kind === "renamed").length, 398)
+      equal(yield* Stream.runCollect(history.stream("s")), all)
+    }).pipe(withServices(store)),
+  ),
+
+  law("HIS-06 a dialect that throws costs the message and nothing else, wherever it is read", (store) =>
+    Effect.gen(function* () {
+      const history = yield* History
+      const messages = yield* Messages
+      yield* begin("s")
+      yield* say("s", "u1")
+      yield* messages.append("s", { id: "boom", role: "assistant", body: { role: "assistant", content: "boom" } })
+      yield* say("s", "u2")
+      const { messages: all, repairs } = yield* history.read("s")
+      equal(all.map(textOf), ["u1", "u2"])
+      equal(
+        repairs.map(({ entry, kind }) => [entry, kind]),
+        [["boom", "unreadable"]],
+      )
+      equal(yield* Stream.runCollect(history.stream("s")), all)
+      equal((yield* history.tail("s", { tokens: 1, count: () => 1 })).messages, all.slice(1))
+      yield* compact({ summary: "x", keepFrom: "boom" })
+    }).pipe(withServices(store, { dialect: touchy })),
   ),
 
   law("HIS-01 reading writes nothing", (store) =>

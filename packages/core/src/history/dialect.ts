@@ -150,7 +150,10 @@ export interface Dialect<M> {
    * @param role  who speaks, where the body itself does not say
    */
   readonly read: (body: Json, role: Role) => Readable<M> | Unreadable
-  /** Writes messages. Gives what stands together together: the messages of one answer come in one call. */
+  /**
+   * Writes messages. The messages of one answer come in one call, so that what stands together is given together; a call
+   * may begin wherever a user speaks.
+   */
   readonly write: (messages: ReadonlyArray<GenericMessage>) => Written<M>
   /**
    * Default `false`: results are messages of their own. When true they are part of the message with the call, so that a

@@ -65,18 +65,24 @@ export interface PairingOptions {
    * that have results inside the message of the call cannot say it elsewhere.
    */
   readonly resultsInside?: boolean
+  /**
+   * Ids that calls before these have: no call here gets one of them. The ids that calls here leave under are added, so
+   * that a long conversation can be paired in parts that hold whole rounds, with the answer it would have as a whole.
+   * Default: none.
+   */
+  readonly used?: Set<string>
 }
 
 /** Pairs calls and results in messages that are given in the order they are replayed in. */
 export const pair = <Entry extends PairingEntry>(
   items: ReadonlyArray<PairingItem<Entry>>,
-  { resultsInside = false }: PairingOptions = {},
+  { resultsInside = false, used = new Set() }: PairingOptions = {},
 ): Paired<Entry> => {
   const repairs: Array<Repair> = []
   const slots = items.map((item) => slotOf(item))
   const calls = match(slots, repairs, resultsInside)
   if (calls.length === 0 && repairs.length === 0) return { items, repairs }
-  nameApart(calls, repairs)
+  nameApart(calls, used, repairs)
   return { items: arrange(slots, repairs), repairs }
 }
 
@@ -167,10 +173,16 @@ const dropped = (entry: PairingEntry, part: ToolResultPart, known: boolean): Rep
   detail: known ? "The call already has a result." : "No call of this id comes before this result.",
 })
 
-/** Gives each call whose id an earlier one has already used another id. */
-const nameApart = <Entry extends PairingEntry>(calls: ReadonlyArray<Call<Entry>>, repairs: Array<Repair>): void => {
-  const stored = new Set(calls.map((call) => call.part.id))
-  const taken = new Set(calls.filter(waits).map((call) => call.id))
+/**
+ * Gives each call whose id an earlier one has already used another id. Which one depends on what comes before it and on
+ * calls that wait, so that what is said later does not change what the model was given before.
+ */
+const nameApart = <Entry extends PairingEntry>(
+  calls: ReadonlyArray<Call<Entry>>,
+  taken: Set<string>,
+  repairs: Array<Repair>,
+): void => {
+  for (const call of calls) if (waits(call)) taken.add(call.id)
   const copies = new Map<string, number>()
   for (const call of calls) {
     if (waits(call)) continue
@@ -178,7 +190,7 @@ const nameApart = <Entry extends PairingEntry>(calls: ReadonlyArray<Call<Entry>>
     if (taken.has(id)) {
       let copy = copies.get(id) ?? 1
       do call.id = `${id}_${++copy}`
-      while (taken.has(call.id) || stored.has(call.id))
+      while (taken.has(call.id))
       copies.set(id, copy)
       repairs.push({
         entry: call.slot.item.entry.id,

@@ -7,19 +7,21 @@
 import * as Data from "effect/Data"
 import { EntryTable, TreeTable } from "../message/model.ts"
 import type { Compaction, EntryRef, EntryRow } from "../message/model.ts"
-import { isOnPath, positionsOf, readPath } from "../message/path.ts"
+import { entriesAt, isOnPath, positionsOf, readPath } from "../message/path.ts"
 import type { Path, Stretch } from "../message/path.ts"
-import { advance, isReplayed } from "../message/placement.ts"
+import { advance, isSamePlace } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
 import { expectHead, placeAtHead, refOf, requireEntry, standing, writeEntries } from "../message/program.ts"
+import type { Standing } from "../message/program.ts"
 import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
-import { requireSession } from "../session/program.ts"
+import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
-import { isUnreadable, make, maxRange } from "../storage/transaction.ts"
+import { fn, isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
-import type { ToolSpan } from "./tool-span.ts"
-import { openCalls } from "./tool-span.ts"
+import { roundAround } from "./boundary.ts"
+import type { UsesOf } from "./boundary.ts"
+import { splitAt } from "./stretches.ts"
 
 /** The place cannot be a boundary. `nearest` is a message that can, where there is one. Nothing was written. */
 export class InvalidBoundary extends Data.TaggedError("InvalidBoundary")<{
@@ -49,71 +51,40 @@ export interface HistoryPlan {
 }
 
 /** Reads where the replay begins. */
-export const plan = (scope: Scope, sessionId: string) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    const { treeId } = session
-    const { degraded, facts, head } = yield* standing(session)
-    const at = facts.lastCompaction
-    const [tree, [compaction]] = yield* tx.all([
-      tx.get(TreeTable, [treeId]),
-      tx.range(EntryTable, "key", {
-        from: [treeId, at?.branch ?? 0, at?.pos ?? 0],
-        to: [treeId, at?.branch ?? 0, at?.pos ?? 0],
-        unreadable: "keep",
-      }),
-    ])
-    const readable = compaction === undefined || isUnreadable(compaction) ? undefined : compaction
-    const start = readable && (readable.compaction?.keepFrom ?? refOf(readable))
-    const path: Path = yield* readPath(
-      treeId,
-      head,
-      facts,
-      (step) => start !== undefined && step.branch <= start.branch,
-    )
-    const result: HistoryPlan = {
-      session,
-      version: session.historyVersion + (tree?.redactions ?? 0),
-      summary: readable,
-      stretches: positionsOf(path, start),
-      unreadable: compaction !== undefined && isUnreadable(compaction) ? compaction : undefined,
-      degraded,
-    }
-    return result
-  })
-
-/** Splits stretches into parts that one read may give. */
-export const inParts = (stretches: ReadonlyArray<Stretch>): ReadonlyArray<ReadonlyArray<Stretch>> => {
-  const parts: Array<Array<Stretch>> = []
-  let room = 0
-  for (const { branch, from: first, to } of stretches) {
-    for (let from = first; from <= to;) {
-      if (room === 0) {
-        parts.push([])
-        room = maxRange
-      }
-      const end = Math.min(to, from + room - 1)
-      parts.at(-1)!.push({ branch, from, to: end })
-      room -= end - from + 1
-      from = end + 1
-    }
+export const plan = fn(function* (tx, scope: Scope, sessionId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  const { treeId } = session
+  const stands = yield* standing(session)
+  const tree = yield* tx.get(TreeTable, [treeId])
+  const compaction = yield* lastCompaction(treeId, stands)
+  const summary = compaction === undefined || isUnreadable(compaction) ? undefined : compaction
+  const start = summary && beginOf(summary)
+  const path: Path = yield* readPath(treeId, stands.head, stands.facts, isBefore(start))
+  const result: HistoryPlan = {
+    session,
+    version: session.historyVersion + (tree?.redactions ?? 0),
+    summary,
+    stretches: positionsOf(path, start),
+    unreadable: compaction !== undefined && isUnreadable(compaction) ? compaction : undefined,
+    degraded: stands.degraded,
   }
-  return parts
-}
+  return result
+})
 
-/** The entries on stretches, oldest first. At most 500 positions. */
-export const readStretches = (treeId: string, stretches: ReadonlyArray<Stretch>) =>
-  make(function* (tx) {
-    const rows = yield* tx.all(
-      stretches.map(({ branch, from, to }) =>
-        tx.range(EntryTable, "key", { from: [treeId, branch, from], to: [treeId, branch, to], unreadable: "keep" }),
-      ),
-    )
-    return rows.flat()
-  })
+/** The compaction that rules at a place, or what is left of it. */
+const lastCompaction = fn(function* (_tx, treeId: string, { facts }: Standing) {
+  const at = facts.lastCompaction
+  return at && (yield* entriesAt(treeId, [at]))[0]
+})
 
-/** Which calls an entry makes and answers. Pure: the dialects are known before. */
-export type SpanOf = (entry: EntryRow) => ToolSpan
+/** Where the replay after a compaction begins. */
+const beginOf = (compaction: Readonly<EntryRow>): EntryRef => compaction.compaction?.keepFrom ?? refOf(compaction)
+
+/** Whether a step of a path is before the branch of a place, so that the whole of that branch was read. */
+const isBefore =
+  (place: EntryRef | undefined) =>
+  (step: { readonly branch: number }): boolean =>
+    place !== undefined && step.branch < place.branch
 
 export interface NewCompaction {
   readonly entry: NewEntry
@@ -125,37 +96,29 @@ export interface NewCompaction {
   readonly operationId: string | undefined
 }
 
-/** How many entries a tool round is looked for in. */
-const roundReach = 100
-
-/** Appends a compaction at the head. */
-export const compact = (
+/** Appends a compaction at the head. Nobody said anything: activity stays. */
+export const compact = fn(function* (
+  tx,
   scope: Scope,
   sessionId: string,
   wanted: NewCompaction,
   expectedHead: string | null | undefined,
-  spanOf: SpanOf,
+  usesOf: UsesOf,
   now: number,
-) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    yield* expectHead(session, { expectedHead })
-    const previous = yield* lastCompaction(session)
-    const keepFrom = wanted.keepFrom === undefined ? undefined : yield* requireEntry(session, wanted.keepFrom)
-    yield* checkBoundary(session, keepFrom, previous, spanOf)
-    const placement = yield* placeAtHead(session)
-    const compaction = compactionOf(wanted, keepFrom, previous?.compaction)
-    const rows = writeEntries(tx, placement, [{ ...wanted.entry, compaction }], now)
-    tx.update(SessionTable, [sessionId], (row) => advance(row, rows, now))
-    return rows[0]!
-  })
-
-const lastCompaction = (session: SessionRow) =>
-  make(function* (tx) {
-    const { facts } = yield* standing(session)
-    const at = facts.lastCompaction
-    return at && (yield* tx.get(EntryTable, [session.treeId, at.branch, at.pos]))
-  })
+) {
+  const session = yield* requireSession(scope, sessionId)
+  yield* expectHead(session, { expectedHead })
+  const stands = yield* standing(session)
+  const last = yield* lastCompaction(session.treeId, stands)
+  const previous = last === undefined || isUnreadable(last) ? undefined : last
+  const keepFrom = wanted.keepFrom === undefined ? undefined : yield* requireEntry(session, wanted.keepFrom)
+  yield* checkBoundary(session, stands, keepFrom, previous && beginOf(previous), usesOf)
+  const placement = yield* placeAtHead(session)
+  const compaction = compactionOf(wanted, keepFrom, previous?.compaction)
+  const rows = writeEntries(tx, placement, [{ ...wanted.entry, compaction }], now)
+  tx.update(SessionTable, [sessionId], (row) => advance(row, rows, now, false))
+  return rows[0]!
+})
 
 const compactionOf = (
   { method, operationId, summary, tokensAfter, tokensBefore }: NewCompaction,
@@ -172,92 +135,62 @@ const compactionOf = (
   return compaction
 }
 
-/** Fails with `InvalidBoundary` where the replay may not begin: HIS-03. */
-const checkBoundary = (
+/**
+ * Fails with `InvalidBoundary` where the replay may not begin: HIS-03.
+ *
+ * @param keepFrom  the entry that it would begin with; absent: nothing before the head is kept
+ * @param floor     where it begins now, if not with the first entry
+ */
+const checkBoundary = fn(function* (
+  tx,
   session: SessionRow,
+  { facts, head }: Standing,
   keepFrom: Readonly<EntryRow> | undefined,
-  previous: Readonly<EntryRow> | undefined,
-  spanOf: SpanOf,
-) =>
-  make(function* (tx) {
-    const { id: sessionId, treeId } = session
-    const { facts, head } = yield* standing(session)
-    const refuse = (problem: string, nearest?: string) =>
-      tx.fail(
-        new InvalidBoundary({
-          sessionId,
-          boundary: keepFrom?.id ?? null,
-          problem,
-          ...(nearest === undefined ? {} : { nearest }),
-        }),
-      )
-    const floor = previous && (previous.compaction?.keepFrom ?? refOf(previous))
-    const lowest = Math.min(keepFrom?.branch ?? head.branch, floor?.branch ?? head.branch)
-    const path: Path = yield* readPath(treeId, head, facts, (step) => step.branch <= lowest)
-    if (keepFrom !== undefined && !isOnPath(path, keepFrom)) return yield* refuse("is not on the path")
-    if (keepFrom !== undefined && floor !== undefined) {
-      const begin = yield* tx.get(EntryTable, [treeId, floor.branch, floor.pos])
-      if (begin !== undefined && keepFrom.facts.entries < begin.facts.entries) {
-        return yield* refuse("is before what the previous compaction kept", begin.id)
-      }
-    }
-    const round =
-      keepFrom === undefined
-        ? yield* roundAtHead(treeId, path, spanOf)
-        : yield* roundAround(treeId, path, keepFrom, spanOf)
-    if (round === undefined) return
-    // A round that is kept from its call on stays whole.
-    if (keepFrom === undefined || round.id !== keepFrom.id) return yield* refuse("is inside a tool round", round.id)
-  })
-
-/** The newest `count` positions of a path, oldest first. */
-const newest = (path: Path, count: number): ReadonlyArray<Stretch> => {
-  const kept: Array<Stretch> = []
-  let left = count
-  for (const stretch of positionsOf(path).toReversed()) {
-    if (left <= 0) break
-    const from = Math.max(stretch.from, stretch.to - left + 1)
-    kept.push({ ...stretch, from })
-    left -= stretch.to - from + 1
+  floor: EntryRef | undefined,
+  usesOf: UsesOf,
+) {
+  const { id: sessionId, treeId } = session
+  const refuse = (problem: string, nearest: string | undefined) =>
+    tx.fail(
+      new InvalidBoundary({
+        sessionId,
+        boundary: keepFrom?.id ?? null,
+        problem,
+        ...(nearest === undefined ? {} : { nearest }),
+      }),
+    )
+  const oldest = keepFrom !== undefined && floor !== undefined && comesBefore(keepFrom, floor) ? keepFrom : floor
+  const path: Path = yield* readPath(treeId, head, facts, isBefore(oldest))
+  if (keepFrom !== undefined && !isOnPath(path, keepFrom)) return yield* refuse("is not on the path", undefined)
+  if (keepFrom !== undefined && floor !== undefined && comesBefore(keepFrom, floor)) {
+    const [begin] = yield* entriesAt(treeId, [floor])
+    const nearest = begin === undefined || isUnreadable(begin) ? undefined : begin.id
+    return yield* refuse("is before what the previous compaction kept", nearest)
   }
-  return kept.toReversed()
-}
+  const replayed = positionsOf(path, floor)
+  const { before, behind } = keepFrom === undefined ? { before: replayed, behind: [] } : splitAt(replayed, keepFrom)
+  const round = yield* roundAround(treeId, before, behind, usesOf)
+  if (round !== undefined) return yield* refuse("is inside a tool round", round.id)
+})
 
-const readableOf = (rows: ReadonlyArray<Readonly<EntryRow> | Unreadable>) =>
-  rows.filter((row): row is Readonly<EntryRow> => !isUnreadable(row) && isReplayed(row))
+/** Which of two places of one path is the earlier: a parent's number is smaller than its child's. */
+const comesBefore = (a: EntryRef, b: EntryRef): boolean => (a.branch === b.branch ? a.pos < b.pos : a.branch < b.branch)
 
-/** The message whose calls are still open at the end of the path, if it ends inside a tool round. */
-const roundAtHead = (treeId: string, path: Path, spanOf: SpanOf) =>
-  make(function* () {
-    return openRound(readableOf(yield* readStretches(treeId, newest(path, roundReach))), spanOf)
-  })
-
-/** The message whose calls `boundary` answers, if it stands inside a tool round. */
-const roundAround = (treeId: string, path: Path, boundary: Readonly<EntryRow>, spanOf: SpanOf) =>
-  make(function* () {
-    const { results } = spanOf(boundary)
-    if (results.length === 0) return undefined
-    const steps = path.steps
-      .filter((step) => step.branch <= boundary.branch)
-      .map((step) => (step.branch === boundary.branch ? { ...step, upTo: boundary.pos - 1 } : step))
-    const before = readableOf(yield* readStretches(treeId, newest({ ...path, steps }, roundReach)))
-    const caller = openRound(before, spanOf)
-    return caller !== undefined && spanOf(caller).calls.some((call) => results.includes(call)) ? caller : undefined
-  })
-
-/** The message whose calls are open behind the last of `entries`: nothing but results may stand between. */
-const openRound = (entries: ReadonlyArray<Readonly<EntryRow>>, spanOf: SpanOf): Readonly<EntryRow> | undefined => {
-  const caller = entries.findLastIndex((entry) => {
-    const { calls, results } = spanOf(entry)
-    return calls.length > 0 || results.length === 0
-  })
-  const open = caller < 0 ? [] : openCalls(entries.slice(caller).map(spanOf))
-  return open.length > 0 ? entries[caller] : undefined
-}
-
-/** A compaction that is already stored under its id, asked for after the engine refused the id. */
-export const findCompaction = (scope: Scope, sessionId: string, id: string) =>
-  make(function* (tx) {
-    const session = yield* requireSession(scope, sessionId)
-    return yield* tx.find(EntryTable, "byId", [session.treeId, id])
-  })
+/**
+ * The compaction that an operation has already made, asked for where it could not be made again: `undefined` when there
+ * is none, `IdConflict` when the operation made another one.
+ */
+export const findCompaction = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  { entry: { id }, keepFrom, method, summary }: NewCompaction,
+) {
+  const { treeId } = yield* requireSession(scope, sessionId)
+  const stored = yield* tx.find(EntryTable, "byId", [treeId, id])
+  if (stored === undefined) return undefined
+  const kept = keepFrom === undefined ? undefined : yield* tx.find(EntryTable, "byId", [treeId, keepFrom])
+  const made = stored.compaction
+  const isSame = made?.summary === summary && made.method === method && isSamePlace(made.keepFrom, kept)
+  return isSame ? stored : yield* tx.fail(new IdConflict({ id }))
+})

@@ -15,7 +15,7 @@
 import type { Json } from "../storage/json.ts"
 import type { Dialect, Dialects, GenericMessage, Readable, Role, Unreadable } from "./dialect.ts"
 import { pair } from "./pairing.ts"
-import type { Ending, PairingEntry, PairingItem, Repair, RepairKind } from "./pairing.ts"
+import type { Ending, PairingEntry, PairingItem, PairingOptions, Repair, RepairKind } from "./pairing.ts"
 import { wellFormed, wellFormedText } from "./well-formed.ts"
 
 /** A stored message. */
@@ -63,22 +63,49 @@ export interface Rendered<M> {
  * @param dialects  those that entries may be in; the reader's need not be among them
  */
 export const render = <M>(entries: ReadonlyArray<RenderEntry>, reader: Dialect<M>, dialects: Dialects): Rendered<M> => {
+  const { pieces, repairs } = readEntries(entries, reader, dialects)
+  const rendered = renderPieces(pieces, reader)
+  return { messages: rendered.messages, repairs: [...repairs, ...rendered.repairs] }
+}
+
+/** An entry that was read. */
+export interface Piece<M> extends PairingEntry {
+  readonly messages: ReadonlyArray<GenericMessage>
+  /** Present where the reader may be given the body itself. */
+  readonly native?: M
+}
+
+/** Reads entries; those that cannot be read are left out and reported. */
+export const readEntries = <M>(
+  entries: ReadonlyArray<RenderEntry>,
+  reader: Dialect<M>,
+  dialects: Dialects,
+): { readonly pieces: ReadonlyArray<Piece<M>>; readonly repairs: ReadonlyArray<RenderRepair> } => {
   const repairs: Array<RenderRepair> = []
   const pieces = entries.flatMap((entry) => {
     const piece = "summary" in entry ? summaryPiece(entry, reader) : messagePiece(entry, reader, dialects, repairs)
     return piece === undefined ? [] : [piece]
   })
-  const items = pieces.flatMap((entry) => entry.messages.map((message) => ({ entry, message })))
-  const paired = pair(items, { resultsInside: reader.resultsInside === true })
-  repairs.push(...paired.repairs)
-  return { messages: write(paired.items, reader, repairs), repairs }
+  return { pieces, repairs }
 }
 
-/** An entry that was read. */
-interface Piece<M> extends PairingEntry {
-  readonly messages: ReadonlyArray<GenericMessage>
-  /** Present where the reader may be given the body itself. */
-  readonly native?: M
+/** The messages of one entry; none where it cannot be read. */
+export const messagesOf = (
+  entry: MessageEntry,
+  reader: Dialect<unknown>,
+  dialects: Dialects,
+): ReadonlyArray<GenericMessage> => readEntries([entry], reader, dialects).pieces.flatMap(({ messages }) => messages)
+
+/** Renders what was read. See `PairingOptions` for `used`. */
+export const renderPieces = <M>(
+  pieces: ReadonlyArray<Piece<M>>,
+  reader: Dialect<M>,
+  options: Pick<PairingOptions, "used"> = {},
+): Rendered<M> => {
+  const items = pieces.flatMap((entry) => entry.messages.map((message) => ({ entry, message })))
+  const paired = pair(items, { ...options, resultsInside: reader.resultsInside === true })
+  const repairs: Array<RenderRepair> = [...paired.repairs]
+  return { messages: write(paired.items, reader, repairs), repairs }
 }
 
 const summaryPiece = <M>(entry: SummaryEntry, reader: Dialect<M>): Piece<M> => {
@@ -94,7 +121,7 @@ const messagePiece = <M>(
 ): Piece<M> | undefined => {
   const { id } = entry
   const body = wellFormed(entry.body)
-  const reading = readEntry(entry, body, reader, dialects)
+  const reading = readBody(entry, body, reader, dialects)
   if ("unreadable" in reading) {
     repairs.push({ entry: id, kind: "unreadable", detail: reading.unreadable })
     return undefined
@@ -105,7 +132,6 @@ const messagePiece = <M>(
   return {
     id,
     ...reading,
-    messages: reading.messages.map((message) => ({ ...facts(entry), ...message })),
     ...(entry.pendingCalls === undefined ? {} : { pendingCalls: entry.pendingCalls.map(wellFormedText) }),
     ...(entry.ending === undefined ? {} : { ending: entry.ending }),
   }
@@ -113,17 +139,20 @@ const messagePiece = <M>(
 
 const facts = ({ id, at }: RenderEntry) => (at === undefined ? { id } : { id, at })
 
-const readEntry = <M>(
+const readBody = <M>(
   entry: MessageEntry,
   body: Json,
   reader: Dialect<M>,
   dialects: Dialects,
 ): Readable<M> | Unreadable => {
+  const isReaders = entry.dialect === reader.name
+  const own = isReaders ? reader : dialects.get(entry.dialect)
+  if (own === undefined) return { unreadable: `no dialect is named ${entry.dialect}` }
   try {
-    if (entry.dialect === reader.name) return reader.read(body, entry.role)
-    const reading = dialects.get(entry.dialect)?.read(body, entry.role)
-    if (reading === undefined) return { unreadable: `no dialect is named ${entry.dialect}` }
-    return "unreadable" in reading ? reading : { messages: reading.messages }
+    const reading = own.read(body, entry.role)
+    if ("unreadable" in reading) return reading
+    const messages = reading.messages.map((message) => ({ ...facts(entry), ...message }))
+    return isReaders ? { ...(reading as Readable<M>), messages } : { messages }
   } catch (thrown) {
     // A dialect may be the caller's. One that throws must not cost the rest of the conversation.
     return { unreadable: `the dialect ${entry.dialect} failed: ${String(thrown)}` }

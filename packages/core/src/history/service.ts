@@ -15,27 +15,31 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as z from "zod/mini"
-import { Ids } from "../id.ts"
+import { sessionCalls } from "../call.ts"
+import { checkId, Ids } from "../id.ts"
 import { checkInput } from "../input.ts"
 import type { EntryRow } from "../message/model.ts"
 import { isReplayed } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { unreadableId } from "../message/record.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import type { InvalidInput, StorageError } from "../storage/error.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type { StorageError } from "../storage/error.ts"
 import type { Json } from "../storage/json.ts"
-import { span } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
+import { checkWriteOptions } from "../write-options.ts"
+import type { TransactOptions } from "../write-options.ts"
 import * as program from "./program.ts"
 import type { HistoryPlan, InvalidBoundary } from "./program.ts"
-import { render } from "./render.ts"
-import type { RenderEntry, RenderRepair } from "./render.ts"
-import { openCalls, toolSpan } from "./tool-span.ts"
-import type { ToolSpan } from "./tool-span.ts"
+import { messagesOf, render } from "./render.ts"
+import type { MessageEntry, RenderEntry, RenderRepair } from "./render.ts"
+import { PartsRenderer } from "./render-parts.ts"
+import { roundsOf, toolUses } from "./rounds.ts"
+import { inParts, readStretches } from "./stretches.ts"
 
 export { InvalidBoundary } from "./program.ts"
 export type { RenderRepair } from "./render.ts"
@@ -75,6 +79,13 @@ export interface Compacted {
   readonly savedNothing: number
 }
 
+export interface TailOptions {
+  /** At most so many tokens. */
+  readonly tokens: number
+  /** Tokens of one message, 0 or more, by whatever counter the model asks for. */
+  readonly count: (message: unknown) => number
+}
+
 type Absent = SessionNotFound | InvalidInput | StorageError
 
 export class History extends Context.Service<
@@ -83,32 +94,35 @@ export class History extends Context.Service<
     /** All that is replayed. @see HIS-01, HIS-02, HIS-06 */
     readonly read: (sessionId: string) => Effect.Effect<ModelHistory, Absent>
     /**
-     * The same, in parts and with as much memory as the longest tool round needs. A call that is never answered is held
-     * back to the end.
+     * Exactly the messages that `read` gives, in parts, with as much memory as the longest answer needs. A call that is
+     * never answered is held back to the end.
      */
     readonly stream: (sessionId: string) => Stream.Stream<unknown, Absent>
     /**
      * The newest messages that fit into `tokens`, never beginning inside a tool round.
      *
-     * @param count  tokens of one message, by whatever counter the model asks for
+     * @throws InvalidInput  `count` gave something that is no number of tokens
+     *
+     * @example
+     * const { messages } = yield* history.tail("ses_1", { tokens: 8_000, count: (message) => countTokens(message) })
      */
-    readonly tail: (
-      sessionId: string,
-      options: { readonly tokens: number; readonly count: (message: unknown) => number },
-    ) => Effect.Effect<ModelHistory, Absent>
+    readonly tail: (sessionId: string, options: TailOptions) => Effect.Effect<ModelHistory, Absent>
     /**
-     * Replaces what came before by a summary, for the model alone: what people see stays.
+     * Replaces what came before by a summary, for the model alone: what people see stays, and so does `activityAt`.
      *
      * @throws InvalidInput     the summary is blank; nothing is hidden
      * @throws InvalidBoundary  `keepFrom` is off the path, before what the previous compaction kept, or inside a tool
-     *                          round; without `keepFrom`: the head is inside a tool round
+     *                          round: it would part a call from its result, or from the one that may still come; without
+     *                          `keepFrom`: the head is inside a tool round
      * @throws MessageNotFound  the session does not see `keepFrom`
+     * @throws IdConflict       the operation has made a compaction with another summary, `keepFrom` or method
      * @see HIS-03
      */
     readonly compact: (
       sessionId: string,
       input: CompactInput,
-    ) => Effect.Effect<Compacted, InvalidBoundary | MessageNotFound | HeadMoved | Absent>
+      options?: TransactOptions,
+    ) => Effect.Effect<Compacted, InvalidBoundary | MessageNotFound | HeadMoved | IdConflict | Absent>
   }
 >()("@skein/core/history/History") {
   static readonly layer = Layer.effect(
@@ -120,13 +134,13 @@ export class History extends Context.Service<
       const { dialect, dialects } = settings
 
       const readPart = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
-        Effect.map(storage.read(program.readStretches(plan.session.treeId, stretches)), toRenderEntries(dialect.name))
+        Effect.map(storage.read(readStretches(plan.session.treeId, stretches)), toRenderEntries(dialect.name))
 
       const read = Effect.fnUntraced(function* (sessionId: string) {
         const plan = yield* storage.read(program.plan(settings, sessionId))
         const entries: Array<RenderEntry> = [...summaryOf(plan)]
         const damaged: Array<RenderRepair> = plan.unreadable === undefined ? [] : [unreadableRepair(plan.unreadable)]
-        for (const stretches of program.inParts(plan.stretches)) {
+        for (const stretches of inParts(plan.stretches)) {
           const part = yield* readPart(plan, stretches)
           entries.push(...part.entries)
           damaged.push(...part.damaged)
@@ -141,61 +155,54 @@ export class History extends Context.Service<
         return history
       })
 
-      /** Which calls an entry makes and answers, through its own dialect. */
-      const spanOf = (entry: EntryRow) => {
-        const own = dialects.get(entry.format?.dialect ?? dialect.name)
-        const body = (entry.body ?? entry.model) as Json | undefined
-        return own === undefined || body === undefined ? { calls: [], results: [] } : toolSpan(own, body, entry.role)
-      }
-
       const stream = (sessionId: string) =>
         Stream.unwrap(
-          Effect.map(storage.read(program.plan(settings, sessionId)), (plan) => {
-            const parts = program.inParts(plan.stretches)
-            let held: ReadonlyArray<RenderEntry> = summaryOf(plan)
-            const rest = Stream.suspend(() => Stream.fromIterable(render(held, dialect, dialects).messages))
-            return Stream.fromIterable(parts).pipe(
+          Effect.gen(function* () {
+            yield* checkId("sessionId", sessionId)
+            const plan = yield* storage.read(program.plan(settings, sessionId))
+            const parts = new PartsRenderer(dialect, dialects)
+            const give = (messages: () => ReadonlyArray<unknown>) =>
+              Stream.suspend(() => Stream.fromIterable(messages()))
+            const path = Stream.fromIterable(inParts(plan.stretches)).pipe(
               Stream.mapEffect((stretches) => readPart(plan, stretches)),
-              Stream.flatMap(({ entries }) => {
-                const all = [...held, ...entries]
-                const whole = wholeRounds(all, spanOfEntry)
-                held = all.slice(whole)
-                return Stream.fromIterable(render(all.slice(0, whole), dialect, dialects).messages)
-              }),
-              Stream.concat(rest),
+              Stream.flatMap(({ entries }) => give(() => parts.next(entries))),
+            )
+            return give(() => parts.next(summaryOf(plan))).pipe(
+              Stream.concat(path),
+              Stream.concat(give(() => parts.end())),
             )
           }),
         )
 
-      const spanOfEntry = (entry: RenderEntry) => {
-        const own = "summary" in entry ? undefined : (dialects.get(entry.dialect) ?? dialect)
-        return "summary" in entry || own === undefined
-          ? { calls: [], results: [] }
-          : toolSpan(own, entry.body, entry.role)
-      }
+      const usesOf = (entry: MessageEntry) => toolUses(messagesOf(entry, dialect, dialects))
 
-      return History.of({
-        read: (sessionId) => span("skein.history.read", { "skein.session": sessionId })(read(sessionId)),
-        stream,
-        tail: Effect.fnUntraced(function* (sessionId, { count, tokens }) {
-          yield* checkInput(z.number().check(z.nonnegative()), tokens, "tokens")
+      const calls = sessionCalls("history", {
+        read,
+        tail: Effect.fnUntraced(function* (sessionId: string, options: TailOptions) {
+          const { count, tokens } = yield* checkInput(TailOptionsInput, options, "options")
           const history = yield* read(sessionId)
           const { messages } = history
-          const spans = messages.map((message) =>
-            toolSpan(dialect, message as Json, dialect.role(message as Json) ?? "user"),
-          )
+          // Messages that leave say themselves who speaks.
+          const asEntry = (body: Json): MessageEntry => ({ id: "", role: "assistant", body, dialect: dialect.name })
+          const rounds = roundsOf(messages.map((message) => usesOf(asEntry(message as Json))))
+          // The earliest of the calls that a message answers: rounds are in the order of their calls.
+          const answered = new Map(rounds.toReversed().map(({ call, result }) => [result, call]))
           let start = messages.length
           let used = 0
+          let needed = messages.length
           for (let i = messages.length - 1; i >= 0; i--) {
-            used += count(messages[i])
+            used += yield* checkCount(count(messages[i]))
             if (used > tokens) break
-            // Results follow their call at once, so that a message without results begins no round in its middle.
-            if (spans[i]!.results.length === 0 || spans[i]!.calls.length > 0) start = i
+            needed = Math.min(needed, answered.get(i) ?? i)
+            if (needed === i) start = i
           }
           return { ...history, messages: messages.slice(start) }
         }),
-        compact: Effect.fnUntraced(function* (sessionId, given) {
+        compact: Effect.fnUntraced(function* (sessionId: string, given: CompactInput, options: TransactOptions = {}) {
           const { expectedHead, ...input } = yield* checkInput(CompactInputSchema, given, "input")
+          if (input.keepFrom !== undefined) yield* checkId("input.keepFrom", input.keepFrom)
+          if (typeof expectedHead === "string") yield* checkId("input.expectedHead", expectedHead)
+          yield* checkWriteOptions(options)
           const now = yield* Clock.currentTimeMillis
           const id =
             input.operationId === undefined
@@ -218,10 +225,14 @@ export class History extends Context.Service<
             tokensAfter: input.tokensAfter,
             operationId: input.operationId,
           }
-          const compacting = storage.transact(program.compact(settings, sessionId, wanted, expectedHead, spanOf, now))
-          const row = yield* Effect.catchTag(compacting, "StorageError", (error) =>
-            error.reason._tag === "Constraint"
-              ? Effect.flatMap(storage.read(program.findCompaction(settings, sessionId, id)), (stored) =>
+          const usesOfRow = (row: EntryRow) => usesOf(toMessageEntry(dialect.name, row))
+          const compacting = storage.transact(
+            program.compact(settings, sessionId, wanted, expectedHead, usesOfRow, now),
+            options,
+          )
+          const row = yield* Effect.catch(compacting, (error) =>
+            input.operationId !== undefined && mayBeOfARepetition(error)
+              ? Effect.flatMap(storage.read(program.findCompaction(settings, sessionId, wanted)), (stored) =>
                   stored === undefined ? Effect.fail(error) : Effect.succeed(stored),
                 )
               : Effect.fail(error),
@@ -237,9 +248,28 @@ export class History extends Context.Service<
           return compacted
         }),
       })
+      return History.of({ ...calls, stream })
     }),
   )
 }
+
+/** Whether a compaction may have failed because the same operation has made it before. */
+const mayBeOfARepetition = (error: InvalidBoundary | MessageNotFound | HeadMoved | Absent): boolean =>
+  error._tag === "HeadMoved" ||
+  error._tag === "InvalidBoundary" ||
+  (error._tag === "StorageError" && error.reason._tag === "Constraint")
+
+const checkCount = (tokens: unknown): Effect.Effect<number, InvalidInput> =>
+  typeof tokens === "number" && tokens >= 0
+    ? Effect.succeed(tokens)
+    : Effect.fail(
+        new InvalidInput({ field: "options.count", value: tokens, problem: "must give a number of tokens, 0 or more" }),
+      )
+
+const TailOptionsInput = z.strictObject({
+  tokens: z.number().check(z.nonnegative()),
+  count: z.custom<TailOptions["count"]>((count) => typeof count === "function", "must be a function"),
+})
 
 const tokenCount = z.int().check(z.nonnegative())
 const CompactInputSchema = z.strictObject({
@@ -263,32 +293,21 @@ const toRenderEntries = (dialectName: string) => (rows: ReadonlyArray<Readonly<E
   const damaged: Array<RenderRepair> = []
   for (const row of rows) {
     if (isUnreadable(row)) damaged.push(unreadableRepair(row))
-    else if (isReplayed(row)) {
-      entries.push({
-        id: row.id,
-        role: row.role,
-        body: (row.body ?? row.model) as Json,
-        dialect: row.format?.dialect ?? dialectName,
-        at: row.createdAt,
-      })
-    }
+    else if (isReplayed(row)) entries.push(toMessageEntry(dialectName, row))
   }
   return { entries, damaged }
 }
+
+const toMessageEntry = (dialectName: string, row: EntryRow): MessageEntry => ({
+  id: row.id,
+  role: row.role,
+  body: (row.body ?? row.model) as Json,
+  dialect: row.format?.dialect ?? dialectName,
+  at: row.createdAt,
+})
 
 const unreadableRepair = (row: Unreadable): RenderRepair => ({
   entry: unreadableId(row),
   kind: "unreadable",
   detail: `the stored entry cannot be read: ${row.problem}`,
 })
-
-/** How many entries from the first on hold no call that is open behind them. */
-const wholeRounds = (entries: ReadonlyArray<RenderEntry>, spanOf: (entry: RenderEntry) => ToolSpan): number => {
-  let open: ReadonlyArray<string> = []
-  let whole = 0
-  for (const [i, entry] of entries.entries()) {
-    open = openCalls([{ calls: open, results: [] }, spanOf(entry)])
-    if (open.length === 0) whole = i + 1
-  }
-  return whole
-}

@@ -91,9 +91,15 @@ describe("HIS-02 what is stored and what is replayed", () => {
     ],
     [
       "the name for a repeated id is taken",
-      [assistant(call("c1"), call("c1")), assistant(call("c1_2")), tool(result("c1_2"))],
-      "a c1 c1_3 · t c1=ERROR c1_3=ERROR · a c1_2 · t c1_2=ok",
+      [assistant(call("c1_2")), tool(result("c1_2")), assistant(call("c1"), call("c1"))],
+      "a c1_2 · t c1_2=ok · a c1 c1_3 · t c1=ERROR c1_3=ERROR",
       ["renamed c1", "synthesised c1", "synthesised c1"],
+    ],
+    [
+      "the name for a repeated id comes later",
+      [assistant(call("c1"), call("c1")), assistant(call("c1_2")), tool(result("c1_2"))],
+      "a c1 c1_2 · t c1=ERROR c1_2=ERROR · a c1_2_2 · t c1_2_2=ok",
+      ["renamed c1", "renamed c1_2", "synthesised c1", "synthesised c1"],
     ],
     [
       "a late result of an id used twice goes to the call before it",
@@ -157,6 +163,13 @@ describe("HIS-02 what is stored and what is replayed", () => {
     const first = entries([assistant(call("c1")), tool(result("c1"))])
     const waiting = entries([assistant(call("c1"))], { pendingCalls: ["c1"] })
     expect(short(messagesOf(pair([...first, ...waiting]).items))).toBe("a c1_2 · t c1_2=ok · a c1")
+  })
+
+  it("ids that calls of an earlier part have are not given again", () => {
+    const used = new Set<string>()
+    const round = entries([assistant(call("c1")), tool(result("c1"))])
+    const parts = [round, round, round].map((part) => short(messagesOf(pair(part, { used }).items)))
+    expect(parts).toEqual(["a c1 · t c1=ok", "a c1_2 · t c1_2=ok", "a c1_3 · t c1_3=ok"])
   })
 
   it("a repair names the entry that is not given as it was stored", () => {
