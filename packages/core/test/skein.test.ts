@@ -58,7 +58,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["sessions.touch", ["s"], "options"],
   ["sessions.ensureRoot", ["agent"], "options"],
   ["projects.ensureDefault", [], "options"],
-  ["projects.ensureForWorkspace", ["/w"], "options"],
+  ["projects.ensureForWorkspace", ["/new"], "options"],
   ["projects.get", ["default"], "options"],
   ["projects.list", [], "filter"],
   ["projects.rename", ["default", "Name"], "options"],
@@ -88,6 +88,18 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["read", [Tx.succeed(1)], "options"],
   ["run", [Effect.succeed(1)], "options"],
 ]
+
+/** The methods of these that write nothing, or not by themselves. */
+const plain = new Set([
+  ...["get", "latest", "resolve", "list", "tree", "children"].map((verb) => `sessions.${verb}`),
+  ...["moves", "branches", "deepest"].map((verb) => `heads.${verb}`),
+  ...["page", "get", "count", "prompts", "siblings", "path"].map((verb) => `messages.${verb}`),
+  "projects.get",
+  "projects.list",
+  "history.read",
+  "read",
+  "run",
+])
 
 /** The facade's methods by path: `sessions.get`. */
 const methodsOf = (skein: object): ReadonlyMap<string, Method> =>
@@ -128,6 +140,19 @@ describe("wrong input", () => {
       await skein.close()
     })
   }
+
+  it("STO-04 every method that writes takes a durability, and only one that there is", async () => {
+    for (const [name, given] of methods.filter(([name]) => !plain.has(name))) {
+      const { engine, skein } = await opened()
+      const method = methodsOf(skein).get(name)!
+      const wrong = await rejection(() => method(...given, { durability: "Strict" }))
+      assert.deepInclude(wrong, { _tag: "InvalidInput", field: "options.durability" }, name)
+      engine.runs.length = 0
+      await method(...given, { durability: "relaxed" })
+      for (const { durability } of engine.runs) assert.strictEqual(durability, "relaxed", name)
+      await skein.close()
+    }
+  })
 
   it("API-06 any argument of any method may be nonsense: it rejects with a typed error, and never throws", async () => {
     for (const [name, given] of methods) {
