@@ -1,9 +1,13 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { vi } from "vitest"
 import { Projects } from "../../src/project/service.ts"
 import { Sessions } from "../../src/session/service.ts"
 import { Full } from "../../src/storage/index.ts"
 import { inStore } from "../support/core-store.ts"
+
+// Hundreds of sessions in the simplest backend take long where a machine is busy.
+vi.setConfig({ testTimeout: 60_000 })
 
 const move = { from: "/from", to: "/to" }
 

@@ -1,10 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Tracer from "effect/Tracer"
+import { vi } from "vitest"
 import { Sessions } from "../../src/session/service.ts"
 import type { NewSession } from "../../src/session/service.ts"
 import { naive } from "../support/naive-backend.ts"
 import { inStore } from "../support/core-store.ts"
+
+// Hundreds of sessions in the simplest backend take long where a machine is busy.
+vi.setConfig({ testTimeout: 60_000 })
 
 const createMany = (count: number, input: (n: number) => NewSession) =>
   Sessions.use((sessions) =>
