@@ -1,6 +1,6 @@
 /**
  * The examples of the documentation: each block of TypeScript is run as it stands, and prints what the block of text
- * behind it says.
+ * behind it says. There has to be one.
  */
 import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -30,6 +30,10 @@ let directory: string
 beforeAll(() => void (directory = mkdtempSync(join("test", "docs", "run-"))))
 afterAll(() => rmSync(directory, { recursive: true }))
 
+it.each(["Skein.open(", "Layer.provide("])("API-01 the README has an example of both faces: %s", (face) => {
+  expect(examplesOf("README.md").some(({ code }) => code.includes(face))).toBe(true)
+})
+
 describe.each(pages)("%s", (page) => {
   it.each(examplesOf(page))(
     "API-01 the example at line $line runs, and prints what it says",
@@ -39,7 +43,7 @@ describe.each(pages)("%s", (page) => {
       const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "-C", "@skein/source", file], {
         env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined },
       })
-      if (example.prints !== undefined) expect(stdout).toBe(example.prints)
+      expect(stdout).toBe(example.prints)
     },
     30_000,
   )
