@@ -22,7 +22,7 @@ import type { Scope } from "../scope.ts"
 import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
 import { IdConflict, shelfOf } from "../session/program.ts"
-import { make } from "../storage/transaction.ts"
+import { fn } from "../storage/transaction.ts"
 import type { Handle } from "../storage/transaction.ts"
 import { canonical, digest } from "../value.ts"
 import { applyContinuation, planContinuation } from "./continuation.ts"
@@ -52,19 +52,17 @@ export interface Arrival {
 }
 
 /** The session's row, where it is here already. Its tree is made of its source, so that another one tells another origin. */
-const present = (scope: Scope, draft: SessionRow) =>
-  make(function* (tx) {
-    const stored = yield* tx.get(SessionTable, [draft.id])
-    if (stored !== undefined && (!isSeen(scope, stored) || stored.treeId !== draft.treeId)) {
-      return yield* tx.fail(new IdConflict({ id: draft.id }))
-    }
-    return stored
-  })
+const present = fn(function* (tx, scope: Scope, draft: SessionRow) {
+  const stored = yield* tx.get(SessionTable, [draft.id])
+  if (stored !== undefined && (!isSeen(scope, stored) || stored.treeId !== draft.treeId)) {
+    return yield* tx.fail(new IdConflict({ id: draft.id }))
+  }
+  return stored
+})
 
-export const find = ({ owner, session, source }: LedgerKey) =>
-  make(function* (tx) {
-    return yield* tx.get(ImportTable, [owner, source, session])
-  })
+export const find = fn(function* (tx, { owner, session, source }: LedgerKey) {
+  return yield* tx.get(ImportTable, [owner, source, session])
+})
 
 /** The session as whoever stages for it: no session has this id. */
 const stagingOf = (session: SessionRow): SessionRow => ({ ...session, id: `import:${session.id}` })
@@ -102,25 +100,24 @@ export interface Staged {
 }
 
 /** Writes the first run of messages of a part that are not here, behind the one they follow. */
-export const stage = (scope: Scope, { draft }: Arrival, part: Part, now: number) =>
-  make(function* (tx) {
-    const stored = yield* present(scope, draft)
-    const { treeId } = draft
-    const places = yield* locate(treeId, part)
-    const isNew = ({ at, renewed }: Place) => at === undefined && (part.fresh || renewed)
-    const first = places.findIndex(isNew)
-    if (first < 0) return settled(part, places, [], [])
-    const length = places.slice(first).findIndex((place) => !isNew(place))
-    const run = places.slice(first, length < 0 ? undefined : first + length)
-    const before = places.slice(0, first).findLast(({ at }) => at !== undefined)?.at?.id ?? part.after
-    const placement = yield* placeAfter(stagingOf(stored ?? draft), before)
-    const tree = yield* tx.get(TreeTable, [treeId])
-    const { entries, tailless } = yield* withTails(treeId, placement, run)
+export const stage = fn(function* (tx, scope: Scope, { draft }: Arrival, part: Part, now: number) {
+  const stored = yield* present(scope, draft)
+  const { treeId } = draft
+  const places = yield* locate(treeId, part)
+  const isNew = ({ at, renewed }: Place) => at === undefined && (part.fresh || renewed)
+  const first = places.findIndex(isNew)
+  if (first < 0) return settled(part, places, [], [])
+  const length = places.slice(first).findIndex((place) => !isNew(place))
+  const run = places.slice(first, length < 0 ? undefined : first + length)
+  const before = places.slice(0, first).findLast(({ at }) => at !== undefined)?.at?.id ?? part.after
+  const placement = yield* placeAfter(stagingOf(stored ?? draft), before)
+  const tree = yield* tx.get(TreeTable, [treeId])
+  const { entries, tailless } = yield* withTails(treeId, placement, run)
 
-    if (tree === undefined) tx.insert(TreeTable, { treeId, nextBranch: 1, redactions: 0 })
-    const rows = writeEntries(tx, placement, entries, now)
-    return settled(part, places.slice(0, first + run.length), rows, tailless)
-  })
+  if (tree === undefined) tx.insert(TreeTable, { treeId, nextBranch: 1, redactions: 0 })
+  const rows = writeEntries(tx, placement, entries, now)
+  return settled(part, places.slice(0, first + run.length), rows, tailless)
+})
 
 /** Where a message is here. */
 interface Place {
@@ -133,57 +130,54 @@ interface Place {
 }
 
 /** Finds messages by their ids. One that has changed since is found by the id of its new version, if that is here. */
-const locate = (treeId: string, { messages, renew }: Part) =>
-  make(function* (tx) {
-    const byId = (id: string) => tx.find(EntryTable, "byId", [treeId, id])
-    const found = yield* tx.all(messages.map(({ entry }) => byId(entry.id)))
-    const differs = messages.map(({ entry }, i) => found[i] !== undefined && !isSameContent(found[i], entry))
-    const versions = yield* tx.all(messages.flatMap(({ entry }, i) => (differs[i] ? [byId(versionId(entry))] : [])))
-    const inOrder = versions.values()
-    return messages.map((message, i): Place => {
-      const at = found[i]
-      const version = differs[i] ? inOrder.next().value : undefined
-      if (!differs[i] || version !== undefined) return { message, at: version ?? at, changed: false, renewed: false }
-      if (message.entry.id !== renew) return { message, at, changed: true, renewed: false }
-      const entry = { ...message.entry, id: versionId(message.entry) }
-      return { message: { ...message, entry }, at: undefined, changed: false, renewed: true }
-    })
+const locate = fn(function* (tx, treeId: string, { messages, renew }: Part) {
+  const byId = (id: string) => tx.find(EntryTable, "byId", [treeId, id])
+  const found = yield* tx.all(messages.map(({ entry }) => byId(entry.id)))
+  const differs = messages.map(({ entry }, i) => found[i] !== undefined && !isSameContent(found[i], entry))
+  const versions = yield* tx.all(messages.flatMap(({ entry }, i) => (differs[i] ? [byId(versionId(entry))] : [])))
+  const inOrder = versions.values()
+  return messages.map((message, i): Place => {
+    const at = found[i]
+    const version = differs[i] ? inOrder.next().value : undefined
+    if (!differs[i] || version !== undefined) return { message, at: version ?? at, changed: false, renewed: false }
+    if (message.entry.id !== renew) return { message, at, changed: true, renewed: false }
+    const entry = { ...message.entry, id: versionId(message.entry) }
+    return { message: { ...message, entry }, at: undefined, changed: false, renewed: true }
   })
+})
 
 /** The id of a message that was imported before it was finished, in its later version. */
 const versionId = (entry: NewEntry): string =>
   `${entry.id.slice(0, 119)}-${digest([entry.role, entry.body, entry.display, entry.model, entry.metadata]).slice(0, 8)}`
 
 /** The place behind an entry that is here, or behind the root. */
-const placeAfter = (session: SessionRow, id: string | null) =>
-  make(function* (tx) {
-    const entry = id === null ? undefined : yield* tx.find(EntryTable, "byId", [session.treeId, id])
-    return yield* placeBehind(session, entry ?? root, entry?.facts ?? noFacts)
-  })
+const placeAfter = fn(function* (tx, session: SessionRow, id: string | null) {
+  const entry = id === null ? undefined : yield* tx.find(EntryTable, "byId", [session.treeId, id])
+  return yield* placeBehind(session, entry ?? root, entry?.facts ?? noFacts)
+})
 
 /** The entries of a run, each compaction with the place it keeps from. */
-const withTails = (treeId: string, { after, branch }: Placement, run: ReadonlyArray<Place>) =>
-  make(function* (tx) {
-    const inRun = new Map<string, EntryRef>(
-      run.map(({ message }, i) => [message.entry.id, { branch, pos: after + i + 1 }]),
-    )
-    const wanted = run.flatMap(({ message: { keepFrom } }) =>
-      keepFrom === undefined || inRun.has(keepFrom) ? [] : [keepFrom],
-    )
-    const found = yield* tx.all(wanted.map((id) => tx.find(EntryTable, "byId", [treeId, id])))
-    const refs = new Map(inRun)
-    for (const row of found) if (row !== undefined) refs.set(row.id, { branch: row.branch, pos: row.pos })
-    const tailless: Array<string> = []
-    const entries = run.map(({ message: { entry, keepFrom } }): NewEntry => {
-      if (entry.compaction === undefined || keepFrom === undefined) return entry
-      const ref = refs.get(keepFrom)
-      if (ref !== undefined) return { ...entry, compaction: { ...entry.compaction, keepFrom: ref } }
-      tailless.push(entry.id)
-      const { compaction: _, ...note } = entry
-      return { ...note, kind: "note" }
-    })
-    return { entries, tailless }
+const withTails = fn(function* (tx, treeId: string, { after, branch }: Placement, run: ReadonlyArray<Place>) {
+  const inRun = new Map<string, EntryRef>(
+    run.map(({ message }, i) => [message.entry.id, { branch, pos: after + i + 1 }]),
+  )
+  const wanted = run.flatMap(({ message: { keepFrom } }) =>
+    keepFrom === undefined || inRun.has(keepFrom) ? [] : [keepFrom],
+  )
+  const found = yield* tx.all(wanted.map((id) => tx.find(EntryTable, "byId", [treeId, id])))
+  const refs = new Map(inRun)
+  for (const row of found) if (row !== undefined) refs.set(row.id, { branch: row.branch, pos: row.pos })
+  const tailless: Array<string> = []
+  const entries = run.map(({ message: { entry, keepFrom } }): NewEntry => {
+    if (entry.compaction === undefined || keepFrom === undefined) return entry
+    const ref = refs.get(keepFrom)
+    if (ref !== undefined) return { ...entry, compaction: { ...entry.compaction, keepFrom: ref } }
+    tailless.push(entry.id)
+    const { compaction: _, ...note } = entry
+    return { ...note, kind: "note" }
   })
+  return { entries, tailless }
+})
 
 const settled = (
   part: Part,
@@ -220,73 +214,72 @@ export interface ArrivingHead {
 }
 
 /** Shows what was staged: the session as its source has it, with what people changed here left alone. */
-export const publish = (
+export const publish = fn(function* (
+  tx,
   scope: Scope,
   arrival: Arrival,
   record: Omit<ImportRow, "left">,
   { last, wanted }: ArrivingHead,
   now: number,
-) =>
-  make(function* (tx) {
-    const { draft, ledger, project } = arrival
-    const stored = yield* present(scope, draft)
-    const [before, home, tree] = yield* tx.all([
-      tx.get(ImportTable, [ledger.owner, ledger.source, ledger.session]),
-      tx.get(ProjectTable, [draft.projectId]),
-      tx.get(TreeTable, [draft.treeId]),
-    ])
-    const found = typeof wanted === "string" ? yield* tx.find(EntryTable, "byId", [draft.treeId, wanted]) : undefined
-    const headLost = typeof wanted === "string" && found === undefined
-    const head = wanted === undefined || headLost ? last : (found?.id ?? null)
-    const { continuation, staged, stand } = yield* planHead(stored ?? draft, head)
-    const left: Left = { head, archived: draft.archived, status: draft.status }
-    if (draft.title !== undefined) left.title = draft.title
-    const row: ImportRow = { ...record, left }
-    const path = yield* readPath(draft.treeId, stand.ref, stand.facts, reaches((stored ?? draft).head))
+) {
+  const { draft, ledger, project } = arrival
+  const stored = yield* present(scope, draft)
+  const [before, home, tree] = yield* tx.all([
+    tx.get(ImportTable, [ledger.owner, ledger.source, ledger.session]),
+    tx.get(ProjectTable, [draft.projectId]),
+    tx.get(TreeTable, [draft.treeId]),
+  ])
+  const found = typeof wanted === "string" ? yield* tx.find(EntryTable, "byId", [draft.treeId, wanted]) : undefined
+  const headLost = typeof wanted === "string" && found === undefined
+  const head = wanted === undefined || headLost ? last : (found?.id ?? null)
+  const { continuation, staged, stand } = yield* planHead(stored ?? draft, head)
+  const left: Left = { head, archived: draft.archived, status: draft.status }
+  if (draft.title !== undefined) left.title = draft.title
+  const row: ImportRow = { ...record, left }
+  const path = yield* readPath(draft.treeId, stand.ref, stand.facts, reaches((stored ?? draft).head))
 
-    if (continuation === undefined) {
-      for (const { branch } of staged) {
-        tx.update(BranchTable, [draft.treeId, branch], (one) => ({ ...one, owner: draft.id }))
-      }
-    } else {
-      applyContinuation(tx, continuation)
+  if (continuation === undefined) {
+    for (const { branch } of staged) {
+      tx.update(BranchTable, [draft.treeId, branch], (one) => ({ ...one, owner: draft.id }))
     }
-    if (stored === undefined) {
-      if (home === undefined) tx.insert(ProjectTable, project)
-      else showAgain(tx, home, now)
-      if (tree === undefined) tx.insert(TreeTable, { treeId: draft.treeId, nextBranch: 1, redactions: 0 })
-      tx.insert(SessionTable, standing(draft, stand))
-      writeRecord(tx, before, row)
-      const published: Published = { outcome: "created", kept: [], headLost }
-      return published
-    }
-
-    const { kept, moved } = following(leftOf(stored), before?.left, left)
-    if (moved.includes("head")) {
-      // What only goes on is no move: it is as if it had been appended.
-      if (isOnPath(path, stored.head)) tx.update(SessionTable, [stored.id], (row) => standing(row, stand))
-      else applyNewMove(tx, stored, stand, { reason: "import", at: now })
-    } else if (continuation?.behind.branch === stored.head.branch) tx.update(SessionTable, [stored.id], withoutTip)
-    const change = (row: Readonly<SessionRow>) => renewed(row, draft, moved)
-    if (canonical(change(stored)) !== canonical(stored)) {
-      tx.update(SessionTable, [stored.id], (row) => ({ ...change(row), revision: row.revision + 1 }))
-    }
+  } else {
+    applyContinuation(tx, continuation)
+  }
+  if (stored === undefined) {
+    if (home === undefined) tx.insert(ProjectTable, project)
+    else showAgain(tx, home, now)
+    if (tree === undefined) tx.insert(TreeTable, { treeId: draft.treeId, nextBranch: 1, redactions: 0 })
+    tx.insert(SessionTable, standing(draft, stand))
     writeRecord(tx, before, row)
-    const published: Published = { outcome: moved.length > 0 ? "updated" : "unchanged", kept, headLost }
+    const published: Published = { outcome: "created", kept: [], headLost }
     return published
-  })
+  }
+
+  const { kept, moved } = following(leftOf(stored), before?.left, left)
+  if (moved.includes("head")) {
+    // What only goes on is no move: it is as if it had been appended.
+    if (isOnPath(path, stored.head)) tx.update(SessionTable, [stored.id], (row) => standing(row, stand))
+    else applyNewMove(tx, stored, stand, { reason: "import", at: now })
+  } else if (continuation?.behind.branch === stored.head.branch) tx.update(SessionTable, [stored.id], withoutTip)
+  const change = (row: Readonly<SessionRow>) => renewed(row, draft, moved)
+  if (canonical(change(stored)) !== canonical(stored)) {
+    tx.update(SessionTable, [stored.id], (row) => ({ ...change(row), revision: row.revision + 1 }))
+  }
+  writeRecord(tx, before, row)
+  const published: Published = { outcome: moved.length > 0 ? "updated" : "unchanged", kept, headLost }
+  return published
+})
 
 /** Where the head is to stand once everything that is staged belongs to the session, and what that is. */
-const planHead = (session: SessionRow, head: string | null) =>
-  make(function* (tx) {
-    const staging = stagingOf(session)
-    const staged = yield* ownBranches(staging)
-    const entry = head === null ? undefined : yield* tx.find(EntryTable, "byId", [session.treeId, head])
-    const isStaged = staged.some(({ branch }) => branch === entry?.branch)
-    const stand = yield* planMove(isStaged ? staging : session, head)
-    const continuation = yield* planContinuation(session, staged)
-    return { staged, continuation, stand: continuation === undefined ? stand : movedStand(stand, continuation) }
-  })
+const planHead = fn(function* (tx, session: SessionRow, head: string | null) {
+  const staging = stagingOf(session)
+  const staged = yield* ownBranches(staging)
+  const entry = head === null ? undefined : yield* tx.find(EntryTable, "byId", [session.treeId, head])
+  const isStaged = staged.some(({ branch }) => branch === entry?.branch)
+  const stand = yield* planMove(isStaged ? staging : session, head)
+  const continuation = yield* planContinuation(session, staged)
+  return { staged, continuation, stand: continuation === undefined ? stand : movedStand(stand, continuation) }
+})
 
 /** A stand on a staged message, at the place where that goes. */
 const movedStand = (stand: Stand, { rows, staged }: Continuation): Stand => {
@@ -364,17 +357,19 @@ const writeRecord = (tx: Handle, before: Readonly<ImportRow> | undefined, row: I
 }
 
 /** Notes that an attempt failed. What an earlier one brought stays, and the next one tries again. */
-export const fail = (failed: LedgerKey & Pick<ImportRow, "localId" | "converter" | "error" | "importedAt">) =>
-  make(function* (tx) {
-    const before = yield* find(failed)
-    writeRecord(tx, before, {
-      messages: 0,
-      stored: 0,
-      deleted: 0,
-      remarks: [],
-      lost: false,
-      ...before,
-      ...failed,
-      status: "failed",
-    })
+export const fail = fn(function* (
+  tx,
+  failed: LedgerKey & Pick<ImportRow, "localId" | "converter" | "error" | "importedAt">,
+) {
+  const before = yield* find(failed)
+  writeRecord(tx, before, {
+    messages: 0,
+    stored: 0,
+    deleted: 0,
+    remarks: [],
+    lost: false,
+    ...before,
+    ...failed,
+    status: "failed",
   })
+})
