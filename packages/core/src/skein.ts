@@ -186,7 +186,7 @@ export interface Skein<M = Json> {
     /** What the model is given: summary, kept tail, what followed, every tool call with its result. */
     read(session: string, options?: CallOptions): Promise<ReadonlyArray<M>>
     /** Replaces what came before by a summary, for the model alone. */
-    compact(session: string, input: CompactInput, options?: CallOptions): Promise<Compacted>
+    compact(session: string, input: CompactInput, options?: TransactOptions & CallOptions): Promise<Compacted>
   }
   readonly heads: {
     /** Moves the head to a message, to the end of a branch, or with `null` before the first message. */
@@ -345,7 +345,7 @@ const open = async <M = Json>(
     history: {
       read: (session, options) =>
         typed(plainCall(options, () => Effect.map(history.read(session), (read) => read.messages))),
-      compact: (session, input, options) => plainCall(options, () => history.compact(session, input)),
+      compact: (session, input, options) => call(options, (own) => history.compact(session, input, own)),
     },
     heads: {
       checkout: (session, to, options) => call(options, (own) => heads.checkout(session, to, own)),
