@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { indexeddb } from "@skein/adapter-indexeddb"
 import { memory } from "@skein/adapter-memory"
 import { sqlite } from "@skein/adapter-sqlite"
+import { IDBFactory, IDBKeyRange } from "fake-indexeddb"
 import { randomFrom } from "../port/random.ts"
 import { seedOfRun } from "../port/seed.ts"
 import { crashes, killedAt, refusals } from "./half-done.ts"
@@ -13,6 +15,10 @@ describe("A25, MSG-02 and STO-02 nothing is ever half done", () => {
     })
     it(`A25 ${operation.name}, refused at every row, on SQLite`, async () => {
       assert.deepStrictEqual((await refusals(() => sqlite({ url: ":memory:" }), operation)).failures, [])
+    })
+    it(`A25 ${operation.name}, refused at every row, on fake-indexeddb`, async () => {
+      const fresh = () => indexeddb({ name: "half-done", factory: new IDBFactory(), keyRange: IDBKeyRange })
+      assert.deepStrictEqual((await refusals(fresh, operation)).failures, [])
     })
     it(`A25 ${operation.name}, stopped at every statement`, async () => {
       assert.deepStrictEqual((await crashes(operation)).failures, [])

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import { indexeddb } from "@skein/adapter-indexeddb"
 import { memory } from "@skein/adapter-memory"
 import { sqlite } from "@skein/adapter-sqlite"
 import type { Backend } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
+import { IDBFactory, IDBKeyRange } from "fake-indexeddb"
 import { Messages } from "../../packages/core/src/message/service.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
 import { randomFrom } from "../port/random.ts"
@@ -15,6 +17,7 @@ import type { Store } from "./store.ts"
 
 const adapters: Readonly<Record<string, (directory: string) => Layer.Layer<Backend>>> = {
   memory: () => memory(),
+  "fake-indexeddb": () => indexeddb({ name: "races", factory: new IDBFactory(), keyRange: IDBKeyRange }),
   SQLite: (directory) => sqlite({ url: `file:${directory}/store.db` }),
 }
 
