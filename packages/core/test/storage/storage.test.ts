@@ -99,7 +99,6 @@ describe("groups", () => {
               tx.insert(Coded, item(2))
               return yield* tx.fail(new Stop({ why: "no" }))
             }),
-            // oxlint-disable-next-line require-yield
             Tx.make(function* (tx) {
               tx.insert(Coded, item(3))
               throw new Error("boom")
