@@ -22,16 +22,28 @@ const checkOf = (schema: z.core.$ZodType): Check => {
 
 const askZod: Check = () => false
 const anything: Check = () => true
+const isString: Check = (value) => typeof value === "string"
+const isNumber: Check = (value) => Number.isFinite(value)
+const isBoolean: Check = (value) => typeof value === "boolean"
+
+const optionalString: Check = (value) => value === undefined || isString(value)
+const optionalNumber: Check = (value) => value === undefined || isNumber(value)
+
+/** Most fields share these few functions: the fewer there are, the more of them is still at hand. */
+const optional = (inner: Check): Check => {
+  if (inner === isString) return optionalString
+  return inner === isNumber ? optionalNumber : (value) => value === undefined || inner(value)
+}
 
 const compile = (def: z.core.$ZodTypes["_zod"]["def"]): Check => {
   if (def.checks !== undefined && def.checks.length > 0) return askZod
   switch (def.type) {
     case "string":
-      return "format" in def || def.coerce === true ? askZod : (value) => typeof value === "string"
+      return "format" in def || def.coerce === true ? askZod : isString
     case "number":
-      return "format" in def || def.coerce === true ? askZod : (value) => Number.isFinite(value)
+      return "format" in def || def.coerce === true ? askZod : isNumber
     case "boolean":
-      return def.coerce === true ? askZod : (value) => typeof value === "boolean"
+      return def.coerce === true ? askZod : isBoolean
     case "unknown":
       return anything
     case "enum": {
@@ -44,7 +56,7 @@ const compile = (def: z.core.$ZodTypes["_zod"]["def"]): Check => {
     }
     case "optional": {
       const inner = checkOf(def.innerType)
-      return inner === anything ? anything : (value) => value === undefined || inner(value)
+      return inner === anything ? anything : optional(inner)
     }
     case "nullable": {
       const inner = checkOf(def.innerType)
@@ -61,28 +73,42 @@ const compile = (def: z.core.$ZodTypes["_zod"]["def"]): Check => {
   }
 }
 
-interface FieldCheck {
-  readonly name: string
-  readonly check: Check
-  /** Whether it may be absent. */
-  readonly optional: boolean
+/** The fields of an object in its own order, and the check of each. */
+interface Shape {
+  readonly names: ReadonlyArray<string>
+  readonly checks: ReadonlyArray<Check>
 }
 
+/** How many shapes of one kind of object are remembered: with and without what only some have. */
+const manyShapes = 4
+
+/**
+ * Objects of one kind mostly have the same fields in the same order: the shapes that were seen last are remembered, so
+ * that the next object is checked in one walk over it, without looking anything up.
+ */
 const compileObject = (def: z.core.$ZodObjectDef): Check => {
-  const fields = Object.entries(def.shape).flatMap(([name, schema]): ReadonlyArray<FieldCheck> => {
-    const check = checkOf(schema)
-    return check === anything ? [] : [{ name, check, optional: check(undefined) }]
-  })
-  const known = new Set(Object.keys(def.shape))
+  const checks = new Map(Object.entries(def.shape).map(([name, schema]) => [name, checkOf(schema)]))
+  const required = [...checks.keys()].filter((name) => !checks.get(name)!(undefined))
   // Without a catch-all zod drops what it does not know from its copy; the value itself is what is used here.
-  const admits: Check =
-    def.catchall === undefined ? anything : (value) => Object.keys(value as object).every((name) => known.has(name))
+  const other = def.catchall === undefined ? anything : askZod
+  const seen: Array<Shape> = []
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return false
-    for (const { check, name, optional } of fields) {
-      const field = (value as Record<string, unknown>)[name]
-      if (field === undefined ? !optional : !check(field)) return false
-    }
-    return admits(value)
+    const object = value as Record<string, unknown>
+    for (let i = 0; i < seen.length; i++) if (fits(object, seen[i]!)) return true
+    const names = Object.keys(object)
+    const shape = { names, checks: names.map((name) => checks.get(name) ?? other) }
+    if (!required.every((name) => Object.hasOwn(object, name)) || !fits(object, shape)) return false
+    if (seen.unshift(shape) > manyShapes) seen.pop()
+    return true
   }
+}
+
+const fits = (object: Readonly<Record<string, unknown>>, { checks, names }: Shape): boolean => {
+  let i = 0
+  for (const name in object) {
+    if (name !== names[i] || !checks[i]!(object[name])) return false
+    i++
+  }
+  return i === names.length
 }
