@@ -132,6 +132,8 @@ export default {
         "packages/core/src/*/program.ts",
         "packages/core/src/message/{path,tree,placement}.ts",
         "packages/core/src/session/{list,tree}.ts",
+        "packages/core/src/history/{boundary,rounds,stretches}.ts",
+        "packages/core/src/import/continuation.ts",
       ],
       rules: {
         "eslint/no-restricted-imports": imports(outside, core, {

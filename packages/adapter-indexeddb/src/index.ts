@@ -33,11 +33,15 @@ export interface Options {
 /**
  * The adapter as a value, for callers who manage its life themselves. Opening it twice gives two connections to one store.
  */
-export const make = ({ name, openTimeout = 10_000, ...given }: Options): Effect.Effect<Backend["Service"]> =>
+export const make = (options: Options): Effect.Effect<Backend["Service"]> =>
   Effect.sync(() =>
     Backend.of({
       capabilities: { durable: true, multiProcess: true, blocking: false, groupPrograms: 512 },
       open: Effect.fnUntraced(function* (schema) {
+        if (typeof options?.name !== "string" || options.name === "") {
+          return yield* Effect.fail(new Unavailable({ detail: "the option `name` must name the database" }))
+        }
+        const { name, openTimeout = 10_000, ...given } = options
         const ranges = yield* platform(given)
         const connection = yield* openConnection({ name, ranges, schema, timeout: openTimeout })
         return makeEngine(connection, ranges, schema)

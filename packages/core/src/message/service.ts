@@ -219,25 +219,31 @@ export class Messages extends Context.Service<
 
       /**
        * Stores entries once: what is refused because it is stored, or because the head has moved since it was stored, is
-       * answered with what is stored, if it is the same.
+       * answered with what is stored, if it is the same. What was there when it was refused and is gone when it is looked
+       * for is no reason to refuse any more: then it is tried once again.
        */
       const submit = (
         sessionId: string,
         entries: ReadonlyArray<NewEntry>,
-        { at, durability, expectedHead, expectedVersion }: CheckedOptions,
+        options: CheckedOptions,
         now: number,
+        isLastTry = false,
       ): Effect.Effect<program.Stored, AppendError> => {
+        const { at, durability, expectedHead, expectedVersion } = options
         const where: program.AppendOptions = { at, expectedHead, expectedVersion }
         const appending = program.append(settings, sessionId, entries, where, now)
         const appended = storage.transact(appending, durability === undefined ? undefined : { durability })
         return Effect.matchEffect(appended, {
           onSuccess: (rows): Effect.Effect<program.Stored, AppendError> => Effect.succeed({ rows, onPath: true }),
-          onFailure: (error): Effect.Effect<program.Stored, AppendError> =>
-            error._tag === "HeadMoved" || (error._tag === "StorageError" && error.reason._tag === "Constraint")
-              ? Effect.flatMap(storage.read(program.findStored(settings, sessionId, entries, where)), (stored) =>
-                  stored === undefined ? Effect.fail(error) : Effect.succeed(stored),
-                )
-              : Effect.fail(error),
+          onFailure: (error): Effect.Effect<program.Stored, AppendError> => {
+            const isTaken = error._tag === "StorageError" && error.reason._tag === "Constraint"
+            if (!isTaken && error._tag !== "HeadMoved") return Effect.fail(error)
+            const looked = storage.read(program.findStored(settings, sessionId, entries, where))
+            return Effect.flatMap(looked, (stored): Effect.Effect<program.Stored, AppendError> => {
+              if (stored !== undefined) return Effect.succeed(stored)
+              return isLastTry ? Effect.fail(error) : submit(sessionId, entries, options, now, true)
+            })
+          },
         })
       }
 
