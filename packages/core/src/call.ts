@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import { isId, unfitId } from "./id.ts"
-import { span } from "./storage/span.ts"
+import { inSpan } from "./storage/span.ts"
 
 // Methods differ in all but their first argument, so the list of them has to leave the others open.
 // oxlint-disable-next-line no-explicit-any
@@ -18,13 +18,18 @@ export const sessionCalls = <Methods extends Readonly<Record<string, SessionCall
   methods: Methods,
 ): Methods =>
   Object.fromEntries(
-    Object.entries(methods).map(([name, method]): [string, SessionCall] => [
-      name,
-      (sessionId, ...rest) =>
-        isId(sessionId)
-          ? span(`skein.${concept}.${name}`, { "skein.session": sessionId })(
-              Effect.suspend(() => method(sessionId, ...rest)),
-            )
-          : Effect.fail(unfitId("sessionId", sessionId)),
-    ]),
+    Object.entries(methods).map(([name, method]): [string, SessionCall] => {
+      const spanName = `skein.${concept}.${name}`
+      return [
+        name,
+        (sessionId, ...rest) =>
+          isId(sessionId)
+            ? inSpan(
+                spanName,
+                () => ({ "skein.session": sessionId }),
+                () => method(sessionId, ...rest),
+              )
+            : Effect.fail(unfitId("sessionId", sessionId)),
+      ]
+    }),
   ) as unknown as Methods

@@ -16,12 +16,33 @@ const isWired = (fiber: { getRef(reference: typeof Tracer.Tracer): Tracer.Tracer
 export const span =
   (name: string, attributes: Attributes = {}) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.withFiber((fiber) =>
-      isWired(fiber)
-        ? (Effect.withSpan(effect, name, { attributes, captureStackTrace: false }) as Effect.Effect<A, E, R>)
-        : effect,
+    inSpan(
+      name,
+      () => attributes,
+      () => effect,
     )
 
+/** As `span`, of an effect that is only made when it begins. */
+export const inSpan = <A, E, R>(
+  name: string,
+  attributes: () => Attributes,
+  work: () => Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) =>
+    isWired(fiber)
+      ? (Effect.withSpan(Effect.suspend(work), name, {
+          attributes: attributes(),
+          captureStackTrace: false,
+        }) as Effect.Effect<A, E, R>)
+      : work(),
+  )
+
 /** Adds facts to the current span when the host has a tracer. */
-export const annotate = (attributes: () => Attributes): Effect.Effect<void> =>
-  Effect.withFiber((fiber) => (isWired(fiber) ? Effect.annotateCurrentSpan(attributes()) : Effect.void))
+export const annotate = (attributes: () => Attributes): Effect.Effect<void> => annotated(attributes, Effect.void)
+
+/** The same, and goes on with `next`. */
+export const annotated = <A, E, R>(
+  attributes: () => Attributes,
+  next: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => (isWired(fiber) ? Effect.andThen(Effect.annotateCurrentSpan(attributes()), next) : next))

@@ -27,7 +27,7 @@ import { makeGroup } from "./group.ts"
 import type { Group, GroupFacts, Result } from "./group.ts"
 import { backoff, defaultBusyBudget, retryWhileBusy } from "./retry.ts"
 import type { Schema } from "./schema.ts"
-import { annotate, span } from "./span.ts"
+import { annotated, span } from "./span.ts"
 import type { Tx } from "./transaction.ts"
 import { makeTurnTaking } from "./turn-taking.ts"
 
@@ -354,19 +354,13 @@ type TypedResult<A, E> =
 
 /** The caller's result, with what the group did as facts of the current span. */
 const reported = <A, E>(result: TypedResult<A, E>, group: GroupFacts): Effect.Effect<A, E> => {
-  const facts = annotate(() => ({
+  if (result._tag === "Defect") return Effect.die(result.defect)
+  const facts = () => ({
     "skein.group.programs": group.members.length,
     "skein.rows.read": group.rowsRead(),
     "skein.rows.written": group.written().rows.length,
-  }))
-  switch (result._tag) {
-    case "Success":
-      return Effect.as(facts, result.value)
-    case "Failure":
-      return Effect.andThen(facts, Effect.fail(result.error))
-    case "Defect":
-      return Effect.die(result.defect)
-  }
+  })
+  return annotated(facts, result._tag === "Success" ? Effect.succeed(result.value) : Effect.fail(result.error))
 }
 
 const storageFailure = (operation: StorageOperation, reason: StorageReason): Result => ({
