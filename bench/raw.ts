@@ -72,7 +72,12 @@ export class Raw {
     const now = Date.now()
     const id = `msg_${randomUUID().replaceAll("-", "")}`
     const pos = head.pos + 1
-    const grown = { ...facts, entries: facts.entries + 1, displays: facts.displays + 1 }
+    const grown = {
+      ...facts,
+      entries: facts.entries + 1,
+      displays: facts.displays + 1,
+      lastReplayed: { branch: head.branch, pos },
+    }
     const entry: StoredEntry = {
       id,
       kind: "message",
