@@ -52,7 +52,10 @@ const isJsonArray = (array: ReadonlyArray<unknown>, depth: number): boolean => {
 const isJsonObject = (object: Record<string, unknown>, depth: number): boolean => {
   if (!isPlain(object)) return false
   // What is inherited is looked at as well, and then at worst again.
-  for (const key in object) if (!isJson(object[key], depth + 1)) return false
+  for (const key in object) {
+    const item = object[key]
+    if (typeof item !== "string" && typeof item !== "boolean" && !isJson(item, depth + 1)) return false
+  }
   return true
 }
 

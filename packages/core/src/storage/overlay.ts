@@ -12,7 +12,7 @@ import type { LocalRemoval, LocalWrite, Row, Run, View } from "./run.ts"
 import { within } from "./run.ts"
 import { rowJson } from "./schema.ts"
 import { columnsOf, compare, keyId, placeIn } from "./table.ts"
-import type { AnyTable, Key, KeyPart } from "./table.ts"
+import type { AnyTable, Index, Key, KeyPart } from "./table.ts"
 import { TxDefect } from "./transaction.ts"
 import type { Unreadable } from "./transaction.ts"
 import { isUnreadable } from "./transaction.ts"
@@ -61,8 +61,7 @@ export class Overlay implements View {
   readonly #tables = new Map<AnyTable, Map<string, Cell>>()
   readonly #changed = new Map<AnyTable, Array<Cell>>()
   readonly #removals: Array<LocalRemoval> = []
-  /** By unique value, the rows that this group wrote and that stand. */
-  readonly #unique = new Map<string, Cell>()
+  readonly #unique = new UniqueValues()
   /** Tables with an insert that the engine has not yet admitted, and may refuse. */
   readonly #unverified = new Set<AnyTable>()
   readonly #freeze: boolean
@@ -134,7 +133,7 @@ export class Overlay implements View {
   /** The cell that answers a point read without the engine, if there is one. */
   #knownPoint(read: Exclude<EngineRead, RangeRead>): Cell | undefined {
     const { table } = read
-    if (read._tag === "Find") return this.#unique.get(uniqueId(table, read.index.name, read.values))
+    if (read._tag === "Find") return this.#unique.holder(table, read.index, read.values)
     const cell = this.#cells(table).get(keyId(read.key))
     if (cell !== undefined) return cell
     return this.#isRemoved(table, read.key) ? this.#absent(table, read.key) : undefined
@@ -149,7 +148,7 @@ export class Overlay implements View {
 
   /** Remembers that there is no such row. */
   #absent(table: AnyTable, key: Key): Cell {
-    const cell = newCell(table, key, undefined)
+    const cell = newCell(table, key, keyId(key), undefined)
     this.#cells(table).set(cell.id, cell)
     return cell
   }
@@ -157,11 +156,12 @@ export class Overlay implements View {
   /** Remembers a row that the engine gave, unless a newer one is known. */
   #learn(table: AnyTable, stored: StoredRow): Cell {
     const cells = this.#cells(table)
-    const known = cells.get(keyId(stored.key))
+    const id = keyId(stored.key)
+    const known = cells.get(id)
     if (known !== undefined) return known
     const removed = this.#isRemoved(table, stored.key)
-    const cell = newCell(table, stored.key, removed ? undefined : decode(table, stored, this.#freeze))
-    cells.set(cell.id, cell)
+    const cell = newCell(table, stored.key, id, removed ? undefined : decode(table, stored, this.#freeze))
+    cells.set(id, cell)
     return cell
   }
 
@@ -274,7 +274,7 @@ export class Overlay implements View {
           if (!index.unique) continue
           const place = placeIn(index, key, columns)
           if (place === undefined) continue
-          const holder = this.#unique.get(uniqueId(table, index.name, place))
+          const holder = this.#unique.holder(table, index, place)
           if (holder !== undefined && !removes(run, holder)) {
             throw new Constraint({ table: table.name, index: index.name })
           }
@@ -314,7 +314,7 @@ export class Overlay implements View {
     const { id, key, kind, table } = write
     const cells = this.#cells(table)
     let cell = cells.get(id)
-    if (cell === undefined) cells.set(id, (cell = newCell(table, key, undefined)))
+    if (cell === undefined) cells.set(id, (cell = newCell(table, key, id, undefined)))
     if (kind === "remove") return this.#change(cell, "Remove", undefined)
     if (kind === "insert") {
       // After a removal in this group the engine may still have the row when it is written again.
@@ -327,11 +327,7 @@ export class Overlay implements View {
       this.#columnsOf(cell)
       this.#change(cell, cell.change ?? "Update", encoded)
     }
-    for (const index of table.indexes) {
-      if (!index.unique) continue
-      const place = placeIn(index, key, cell.columns)
-      if (place !== undefined) this.#unique.set(uniqueId(table, index.name, place), cell)
-    }
+    this.#unique.add(cell)
   }
 
   #change(cell: Cell, change: NonNullable<Cell["change"]>, encoded: EncodedWrite | undefined): void {
@@ -340,24 +336,13 @@ export class Overlay implements View {
       if (changed === undefined) this.#changed.set(cell.table, [cell])
       else changed.push(cell)
     }
-    if (change === "Remove") this.#forgetUnique(cell)
+    if (change === "Remove") this.#unique.remove(cell)
     cell.change = change
     cell.row = encoded?.write.row
     cell.json = encoded?.json ?? ""
     cell.bytes = encoded?.bytes
     cell.columns = encoded?.columns ?? []
     this.size += cell.json.length + (cell.bytes?.length ?? 0)
-  }
-
-  /** The unique values of a row that goes are free. */
-  #forgetUnique(cell: Cell): void {
-    const { columns, key, table } = cell
-    for (const index of table.indexes) {
-      const place = index.unique ? placeIn(index, key, columns) : undefined
-      if (place === undefined) continue
-      const id = uniqueId(table, index.name, place)
-      if (this.#unique.get(id) === cell) this.#unique.delete(id)
-    }
   }
 
   /** All that the group writes, each row once. */
@@ -378,10 +363,49 @@ export class Overlay implements View {
   }
 }
 
-const newCell = (table: AnyTable, key: Key, row: Row | Unreadable | undefined): Cell => ({
+/**
+ * By unique value, the rows that a group wrote and that stand. Most groups never ask, so that values are entered when
+ * somebody does.
+ */
+class UniqueValues {
+  readonly #holders = new Map<string, Cell>()
+  /** Rows whose values are not entered yet. */
+  #waiting: Array<Cell> = []
+
+  /** The row that holds a value. */
+  holder(table: AnyTable, index: Index, place: Key): Cell | undefined {
+    this.#enter()
+    return this.#holders.size === 0 ? undefined : this.#holders.get(uniqueId(table, index, place))
+  }
+
+  /** Enters the values that a row has by now. */
+  add(cell: Cell): void {
+    this.#waiting.push(cell)
+  }
+
+  /** The unique values of a row that goes are free. */
+  remove(cell: Cell): void {
+    this.#enter()
+    for (const id of uniqueIds(cell)) if (this.#holders.get(id) === cell) this.#holders.delete(id)
+  }
+
+  #enter(): void {
+    for (const cell of this.#waiting) for (const id of uniqueIds(cell)) this.#holders.set(id, cell)
+    if (this.#waiting.length > 0) this.#waiting = []
+  }
+}
+
+/** The unique values of a row, each as one text. */
+const uniqueIds = ({ columns, key, table }: Cell): ReadonlyArray<string> =>
+  table.indexes.flatMap((index) => {
+    const place = index.unique ? placeIn(index, key, columns) : undefined
+    return place === undefined ? [] : [uniqueId(table, index, place)]
+  })
+
+const newCell = (table: AnyTable, key: Key, id: string, row: Row | Unreadable | undefined): Cell => ({
   table,
   key,
-  id: keyId(key),
+  id,
   row,
   change: undefined,
   json: "",
@@ -396,4 +420,4 @@ const removes = (run: Run, { id, key, table }: Cell): boolean =>
   run.removals.some((removal) => removal.table === table && within(removal, key)) ||
   run.writes.some((write) => write.kind === "remove" && write.table === table && write.id === id)
 
-const uniqueId = (table: AnyTable, index: string, place: Key) => `${table.name}\0${index}\0${keyId(place)}`
+const uniqueId = (table: AnyTable, index: Index, place: Key) => `${table.name}\0${index.name}\0${keyId(place)}`
