@@ -33,6 +33,6 @@ export const sessionOf = Effect.fnUntraced(function* (
   messageAt: (i: number) => MessageInput,
 ) {
   const sessions = yield* Sessions
-  yield* sessions.create({ id, workspace: "/work/project" })
+  yield* sessions.create({ id, workspace: "/projects/app" })
   yield* fill(id, count, messageAt)
 })

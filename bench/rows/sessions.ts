@@ -23,7 +23,7 @@ export const listSessions: Suite = {
       Effect.gen(function* () {
         const sessions = yield* Sessions
         const create = (i: number) =>
-          sessions.create({ id: `s${i}`, title: `Conversation ${i}`, workspace: `/work/project-${i % workspaces}` })
+          sessions.create({ id: `s${i}`, title: `Conversation ${i}`, workspace: `/projects/app-${i % workspaces}` })
         yield* Effect.forEach(numbers, create, { concurrency: 64, discard: true })
       }),
     )
@@ -33,7 +33,7 @@ export const listSessions: Suite = {
     const skein = openFile(ours)
     const raw = new Raw(theirs)
     const sessions = await skein.run(Effect.service(Sessions))
-    const workspace = "/work/project-7"
+    const workspace = "/projects/app-7"
     const row = await compare(
       { name: "50 of 20,000 sessions by workspace", unit: "µs", budget: { atMost: 1.5 } },
       {

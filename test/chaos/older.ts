@@ -118,9 +118,9 @@ const todaysRows = async (): Promise<StoreRows> => {
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const messages = yield* Messages
-      yield* sessions.create({ id: "s1", title: "First", workspace: "/work/one" })
+      yield* sessions.create({ id: "s1", title: "First", workspace: "/projects/one" })
       yield* sessions.create({ id: "s2" })
-      yield* sessions.create({ id: "s3", workspace: "/work/one" })
+      yield* sessions.create({ id: "s3", workspace: "/projects/one" })
       for (const id of sessionIds) {
         for (let n = 1; n <= 4; n++) {
           const role = n % 2 === 1 ? "user" : "assistant"

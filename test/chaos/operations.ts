@@ -23,7 +23,7 @@ export const beginning = Effect.gen(function* () {
   const sessions = yield* Sessions
   const messages = yield* Messages
   const heads = yield* Heads
-  yield* sessions.create({ id: "s1", title: "First", workspace: "/work/one" })
+  yield* sessions.create({ id: "s1", title: "First", workspace: "/projects/one" })
   yield* messages.appendMany("s1", [user("m1"), assistant("m2"), user("m3"), assistant("m4")])
   yield* heads.checkout("s1", "m1")
   yield* messages.appendMany("s1", [assistant("b1"), user("b2")])
@@ -77,10 +77,10 @@ export const operations: ReadonlyArray<Operation> = [
       history.compact("s1", { summary: "They talked.", keepFrom: "m3", operationId: "o1" }),
     ),
   },
-  { name: "create", run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/work/two" })) },
+  { name: "create", run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/projects/two" })) },
   {
     name: "create with a first message",
-    run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/work/two", first: user("n1") })),
+    run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/projects/two", first: user("n1") })),
   },
   { name: "rename", run: withSessions((sessions) => sessions.rename("s1", "Second")) },
 ]

@@ -30,11 +30,11 @@ describe("paths", () => {
 
   it.each([
     ["C:\\Work\\App", "c:\\work\\app"],
-    ["c:/work/app/", "c:\\work\\app"],
+    ["c:/code/app/", "c:\\code\\app"],
     ["C:\\\\Work\\.\\x\\..\\App\\", "c:\\work\\app"],
     ["\\\\?\\C:\\Work\\App", "c:\\work\\app"],
     ["\\\\.\\C:\\Work\\App", "c:\\work\\app"],
-    ["//?/C:/Work/App", "c:\\work\\app"],
+    ["//?/C:/Code/App", "c:\\code\\app"],
     ["C:\\..\\..", "c:\\"],
     ["C:\\", "c:\\"],
     ["C:", "c:\\"],
