@@ -198,60 +198,31 @@ export const checkout = fn(function* (
 })
 
 /**
- * Takes the last move back that was not taken back yet. `undefined`: there is none, it was forgotten, or the place it
- * came from is gone.
+ * `undo` takes the last move back that was not taken back yet, `redo` makes the move again that was last taken back.
+ * `undefined`: there is none, it was forgotten, or the place it came from is gone. A new message ends redo.
  */
-export const undo = fn(function* (
+export const retrace = fn(function* (
   tx,
   scope: Scope,
   sessionId: string,
   expected: ExpectedHead,
-  move: Omit<Move, "reason">,
+  move: Move & { readonly reason: "undo" | "redo" },
 ) {
   const session = yield* requireSession(scope, sessionId)
   yield* expectHead(session, expected)
-  if (session.undo === undefined) return undefined
-  const last = yield* tx.get(HeadMoveTable, [sessionId, session.undo])
+  const n = session[move.reason]
+  if (n === undefined) return undefined
+  const last = yield* tx.get(HeadMoveTable, [sessionId, n])
   const stand = last && (yield* standAt(session, last.from))
   if (last === undefined || stand === undefined) return undefined
   applyMove(
     tx,
     session,
     stand,
-    { ...move, reason: "undo" },
-    {
-      of: last.n,
-      undo: last.undoBefore,
-      redo: session.moves + 1,
-    },
-  )
-  return movedBetween(session, stand)
-})
-
-/** Makes the move again that was last taken back. `undefined`: nothing was, or something was appended since. */
-export const redo = fn(function* (
-  tx,
-  scope: Scope,
-  sessionId: string,
-  expected: ExpectedHead,
-  move: Omit<Move, "reason">,
-) {
-  const session = yield* requireSession(scope, sessionId)
-  yield* expectHead(session, expected)
-  if (session.redo === undefined) return undefined
-  const last = yield* tx.get(HeadMoveTable, [sessionId, session.redo])
-  const stand = last && (yield* standAt(session, last.from))
-  if (last === undefined || stand === undefined) return undefined
-  applyMove(
-    tx,
-    session,
-    stand,
-    { ...move, reason: "redo" },
-    {
-      ...(last.of === undefined ? {} : { of: last.of }),
-      undo: last.undoBefore,
-      redo: last.redoBefore,
-    },
+    move,
+    move.reason === "undo"
+      ? { of: last.n, undo: last.undoBefore, redo: session.moves + 1 }
+      : { ...(last.of !== undefined && { of: last.of }), undo: last.undoBefore, redo: last.redoBefore },
   )
   return movedBetween(session, stand)
 })

@@ -138,6 +138,12 @@ export class Heads extends Context.Service<
 
       const now = Clock.currentTimeMillis
 
+      const retrace = Effect.fnUntraced(function* (reason: "undo" | "redo", sessionId: string, given: MoveOptions) {
+        const { author, expected, writing } = yield* checkMoveOptions(given)
+        const move = { reason, at: yield* now, author }
+        return yield* storage.transact(program.retrace(settings, sessionId, expected, move), writing)
+      })
+
       return Heads.of(
         sessionCalls("head", {
           checkout: Effect.fnUntraced(function* (sessionId: string, to: Destination, given: MoveOptions = {}) {
@@ -146,16 +152,8 @@ export class Heads extends Context.Service<
             const move = { reason: "checkout", at: yield* now, author } as const
             return yield* storage.transact(program.checkout(settings, sessionId, destination, expected, move), writing)
           }),
-          undo: Effect.fnUntraced(function* (sessionId: string, given: MoveOptions = {}) {
-            const { author, expected, writing } = yield* checkMoveOptions(given)
-            const move = { at: yield* now, author }
-            return yield* storage.transact(program.undo(settings, sessionId, expected, move), writing)
-          }),
-          redo: Effect.fnUntraced(function* (sessionId: string, given: MoveOptions = {}) {
-            const { author, expected, writing } = yield* checkMoveOptions(given)
-            const move = { at: yield* now, author }
-            return yield* storage.transact(program.redo(settings, sessionId, expected, move), writing)
-          }),
+          undo: (sessionId: string, given: MoveOptions = {}) => retrace("undo", sessionId, given),
+          redo: (sessionId: string, given: MoveOptions = {}) => retrace("redo", sessionId, given),
           moves: Effect.fnUntraced(function* (sessionId: string, given: MovesQuery = {}) {
             const { before, limit } = yield* checkInput(MovesQueryInput, given, "query")
             return (yield* storage.read(program.moves(settings, sessionId, before, limit))).map(toHeadMove)
