@@ -242,6 +242,19 @@ export const headLaws: ReadonlyArray<Law> = [
       equal(yield* undo("s"), { from: "a2c", to: "u2b" })
       equal(yield* undo("s"), undefined)
       equal(yield* pathOf("s"), ["u1", "a1", "u2b"])
+      // Nor does the branch that was cut go on when the head comes back to where it ends now.
+      yield* checkout("s", "a1")
+      yield* say("s", "u2d")
+      equal(yield* pathOf("s"), ["u1", "a1", "u2d"])
+      equal(
+        (yield* messages.branches("s")).map(({ branch, tip }) => [branch, tip]),
+        [
+          [1, "a1"],
+          [2, "u2b"],
+          [3, "a2c"],
+          [4, "u2d"],
+        ],
+      )
     }).pipe(withServices(store)),
   ),
 
