@@ -6,6 +6,7 @@ import { ImportTable } from "./import/model.ts"
 import { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
 import { ProjectTable } from "./project/model.ts"
 import { SessionTable } from "./session/model.ts"
+import { TurnTable } from "./turn/model.ts"
 import type { Schema } from "./storage/schema.ts"
 import type { AnyTable } from "./storage/table.ts"
 
@@ -17,6 +18,7 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   BranchTable,
   EntryTable,
   HeadMoveTable,
+  TurnTable,
   ImportTable,
 ]
 

@@ -128,7 +128,14 @@ export const EntryRow = z.object({
   metadata: z.optional(z.unknown()),
   source: z.optional(z.string()),
   sourceContext: z.optional(z.unknown()),
+  /** The turn it belongs to. */
   turn: z.optional(z.string()),
+  /** Whether it is the first entry of its turn. */
+  startsTurn: z.optional(z.boolean()),
+  /** It is still being written: its bodies will change. Absent: it is settled and never will. */
+  draft: z.optional(z.boolean()),
+  /** Settled by something else than its end: the turn was aborted, or was found dead. */
+  cut: z.optional(z.enum(["aborted", "failed", "interrupted"])),
   compaction: z.optional(Compaction),
   /** For prompts: what the session's preview says while this is the last one. */
   preview: z.optional(z.string()),

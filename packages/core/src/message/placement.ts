@@ -63,6 +63,7 @@ const grow = (facts: Facts, entry: NewEntry, at: EntryRef): Facts => {
     ...facts,
     entries: facts.entries + 1,
     displays: facts.displays + (isDisplayed(entry) ? 1 : 0),
+    turns: facts.turns + (entry.startsTurn === true ? 1 : 0),
   }
   if (isPrompt(entry)) {
     grown.prompts = facts.prompts + 1

@@ -30,6 +30,8 @@ export const freshSession = (given: Needed & Partial<SessionRow>): SessionRow =>
     revision: 0,
     facts: noFacts,
     moves: 0,
+    epoch: 0,
+    answers: 0,
     ...given,
   } satisfies Partial<SessionRow>
   return { ...row, shelf: shelfOf(row), ...(row.owner !== undefined && { ownerKey: key(row.owner) }) }

@@ -6,7 +6,7 @@
  */
 import * as z from "zod/mini"
 import { EntryRef, Facts } from "../message/model.ts"
-import { descInt, index, table, text, unique } from "../storage/table.ts"
+import { descInt, index, int, table, text, unique } from "../storage/table.ts"
 
 export const SessionKind = z.enum(["conversation", "task", "peek", "channel", "cron", "unknown"])
 export type SessionKind = z.output<typeof SessionKind>
@@ -53,6 +53,55 @@ export type SessionFailure = z.output<typeof SessionFailure>
 /** The one list a session stands in: archived before kind before hidden, so that a list reads one shelf. */
 export const Shelf = z.enum(["main", "task", "peek", "cron", "archived", "hidden"])
 export type Shelf = z.output<typeof Shelf>
+
+/** The turn that holds a session: what its writers and its observers need of it, in the row that both touch anyway. */
+export const ActiveTurn = z.object({
+  id: z.string(),
+  /** The fence: every write of the turn carries it, and only the newest is let through. */
+  epoch: z.number(),
+  /** The instance that runs it, and the host whose wall clock `until` was read from. */
+  owner: z.string(),
+  host: z.string(),
+  startedAt: z.number(),
+  /** Counts renewals of the lease: an observer without a common clock sees by it that the owner lives. */
+  beat: z.number(),
+  /** The length of the lease, and when it ends, in milliseconds. Others may give the turn up then; its owner need not. */
+  lease: z.number(),
+  until: z.number(),
+  /** The first and the last entry that it wrote. */
+  first: z.optional(EntryRef),
+  last: z.optional(EntryRef),
+  /** Entries that it is still writing. */
+  drafts: z.array(EntryRef),
+  /** Somebody wants it to stop. */
+  abort: z.optional(z.object({ at: z.number(), reason: z.optional(z.string()) })),
+})
+export type ActiveTurn = z.output<typeof ActiveTurn>
+
+/** What a turn that ended with `needs_input` waits for. The next turn answers it, or closes it. */
+export const Waiting = z.object({
+  turn: z.string(),
+  /** Ids of the tool calls that wait for an answer. */
+  calls: z.array(z.string()),
+  /** The entry that stays unsettled until it is answered. */
+  draft: z.optional(EntryRef),
+})
+export type Waiting = z.output<typeof Waiting>
+
+export const PauseCause = z.enum(["user-stop", "turn-final-failure"])
+export type PauseCause = z.output<typeof PauseCause>
+
+/** What the session's row knows of its queue. Absent while nothing waits. */
+export const QueueState = z.object({
+  /** How many items wait, a claimed one included. */
+  items: z.number(),
+  /** Since when the first item waits; while one is claimed, until when it is. */
+  since: z.number(),
+  /** The item that is claimed, by its order. */
+  claimed: z.optional(z.number()),
+  pause: z.optional(z.object({ cause: PauseCause, turn: z.optional(z.string()), at: z.number() })),
+})
+export type QueueState = z.output<typeof QueueState>
 
 /** Where the head stands. `id` is the entry's, absent at the root. */
 export const Head = z.object({ ...EntryRef.shape, id: z.optional(z.string()) })
@@ -114,6 +163,14 @@ export const SessionRow = z.object({
   undo: z.optional(z.number()),
   redo: z.optional(z.number()),
 
+  /** How many turns it has had: the epoch of the last one. */
+  epoch: z.number(),
+  activeTurn: z.optional(ActiveTurn),
+  waiting: z.optional(Waiting),
+  /** How many turns were completed: automatic titles are due by it. */
+  answers: z.number(),
+  queue: z.optional(QueueState),
+
   // Index fields: keys made of what stands above.
   shelf: Shelf,
   workspaceKey: z.optional(z.string()),
@@ -122,6 +179,8 @@ export const SessionRow = z.object({
   rootKey: z.optional(z.string()),
   /** The workspace as it was spelled, where links were resolved: it is found by that too, when the link is gone. */
   spelledKey: z.optional(z.string()),
+  /** Present while its queue may be worked on: what waits there has waited since then. See `dueOf`. */
+  due: z.optional(z.number()),
 })
 export type SessionRow = z.output<typeof SessionRow>
 
@@ -137,5 +196,6 @@ export const SessionTable = table("session", {
     byParent: index(text("parentId"), descInt("createdAt")),
     byTree: index(text("treeId")),
     byRoot: unique(text("rootKey")),
+    byDue: index(int("due")),
   },
 })

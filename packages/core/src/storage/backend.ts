@@ -13,6 +13,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { StorageReason } from "./error.ts"
 import type { AnyTable, Index, Key, KeyPart } from "./table.ts"
 import type { Schema } from "./schema.ts"
@@ -27,6 +28,24 @@ export interface Capabilities {
   readonly blocking: boolean
   /** How many programs one transaction may carry. */
   readonly groupPrograms: number
+  /**
+   * The name of what has one wall clock: this machine, or the origin of a page. Leases of owners with the same name are
+   * judged by the time, others by watching them. Default: this process alone.
+   */
+  readonly host?: string
+  /** How long the lease of a turn is, in milliseconds: longer where timers are slowed down. Default 30,000. */
+  readonly lease?: number
+}
+
+/**
+ * Locks with names, apart from rows and transactions, which the system lets go of when their holder is gone, however it
+ * went. They prove that an owner is dead before its lease has run out.
+ */
+export interface EngineLocks {
+  /** Takes a lock that nobody else takes, until the scope closes, the engine is closed, or the process ends. */
+  readonly hold: (name: string) => Effect.Effect<void, StorageReason, Scope.Scope>
+  /** Whether anybody holds it, in any process. Fails where that cannot be told. */
+  readonly isHeld: (name: string) => Effect.Effect<boolean, StorageReason>
 }
 
 /** `strict` is on disk before success is reported; `relaxed` may lose the newest commits to a power cut. */
@@ -126,6 +145,13 @@ export interface Engine {
    * longer than a few milliseconds: waiting is done above. Several `read` runs may overlap; `write` runs never do.
    */
   run(machine: Machine, options: RunOptions, done: (failure?: StorageReason) => void): void
+  /** Absent: the engine has none, and only leases tell who is alive. */
+  readonly locks?: EngineLocks
+  /**
+   * Calls `changed` soon after somebody else has committed, in another process or tab, until the function that it answers
+   * is called. A hint, which may come once for many commits, or for none. Absent: nobody else can have the store open.
+   */
+  readonly watch?: (changed: () => void) => () => void
   /** Releases everything. Called once, after the last run has ended. */
   readonly close: Effect.Effect<void>
 }

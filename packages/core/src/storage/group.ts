@@ -11,11 +11,11 @@ import { Overlay, regroup } from "./overlay.ts"
 import { Run } from "./run.ts"
 import type { Outcome, Row } from "./run.ts"
 import { isUnreadable, TxDefect } from "./transaction.ts"
-import type { SingleRead, Tx, Unreadable } from "./transaction.ts"
+import type { Notice, SingleRead, Tx, Unreadable } from "./transaction.ts"
 
 /** How a program ended. */
 export type Result =
-  | { readonly _tag: "Success"; readonly value: unknown }
+  | { readonly _tag: "Success"; readonly value: unknown; readonly notices: ReadonlyArray<Notice> }
   | { readonly _tag: "Failure"; readonly error: unknown }
   | { readonly _tag: "Defect"; readonly defect: unknown }
 
@@ -105,7 +105,7 @@ function* runOne<Job>(
     if (replay !== undefined) verifyPure(options, overlay, program, run, outcome, replay)
     if (outcome._tag === "Fail") return { _tag: "Failure", error: outcome.error }
     overlay.absorb(run)
-    return { _tag: "Success", value: outcome._tag === "Done" ? outcome.value : undefined }
+    return { _tag: "Success", value: outcome._tag === "Done" ? outcome.value : undefined, notices: run.notices }
   } catch (thrown) {
     if (thrown === regroup) return regroup
     if (thrown instanceof InvalidInput || thrown instanceof StorageError) return { _tag: "Failure", error: thrown }

@@ -7,6 +7,7 @@ export type {
   Capabilities,
   Durability,
   Engine,
+  EngineLocks,
   EngineRead,
   Machine,
   RangeRead,

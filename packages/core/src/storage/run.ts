@@ -8,7 +8,7 @@ import type { EngineRead } from "./backend.ts"
 import { checkedKey, checkedStart, compare, indexNamed, keyId, keyOf } from "./table.ts"
 import type { AnyTable, Field, Key } from "./table.ts"
 import { isUnreadable, maxRange, TxDefect } from "./transaction.ts"
-import type { Bounds, EngineBounds, Handle, Instruction, KeyBounds, SingleRead, Tx } from "./transaction.ts"
+import type { Bounds, EngineBounds, Handle, Instruction, KeyBounds, Notice, SingleRead, Tx } from "./transaction.ts"
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -36,6 +36,7 @@ export type Outcome = { readonly _tag: "Done"; readonly value: unknown } | Instr
 export class Run implements Handle {
   readonly removals: Array<LocalRemoval> = []
   readonly writes: Array<LocalWrite> = []
+  readonly notices: Array<Notice> = []
   readonly #written = new Map<AnyTable, Map<string, LocalWrite>>()
   readonly #view: View
   readonly #mayWrite: boolean
@@ -132,7 +133,7 @@ export class Run implements Handle {
     this.#write("put", table, row as Row)
   }
 
-  update(table: AnyTable, key: Key, change: (row: any) => any): void {
+  update(table: AnyTable, key: Key, change: (row: any) => any): any {
     this.#writing()
     const checked = checkedKey(table, key)
     const id = keyId(checked)
@@ -147,6 +148,7 @@ export class Run implements Handle {
     if (keyId(keyOf(table, changed)) !== id) this.#broken(`update may not change the key: ${what}`)
     if (local === undefined) this.#remember({ kind: "update", table, key: checked, id, row: changed })
     else local.row = changed
+    return changed
   }
 
   remove(table: AnyTable, key: Key): void {
@@ -162,6 +164,11 @@ export class Run implements Handle {
   }
 
   // oxlint-enable no-explicit-any
+
+  notify(notice: Notice): void {
+    this.#writing()
+    this.notices.push(notice)
+  }
 
   #write(kind: "insert" | "put", table: AnyTable, row: Row): void {
     this.#writing()

@@ -18,7 +18,7 @@ import { parseInput } from "../input.ts"
 import { WriteOptionsInput } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import { Backend } from "./backend.ts"
-import type { Capabilities, Durability, Engine, WriteStep } from "./backend.ts"
+import type { Capabilities, Durability, Engine, EngineLocks, WriteStep } from "./backend.ts"
 import { makeChangeFeed } from "./changes.ts"
 import type { Change, ChangedRow } from "./changes.ts"
 import { Closed, InvalidInput, StorageError } from "./error.ts"
@@ -28,7 +28,7 @@ import type { Group, GroupFacts, Result } from "./group.ts"
 import { backoff, defaultBusyBudget, retryWhileBusy } from "./retry.ts"
 import type { Schema } from "./schema.ts"
 import { annotated, span } from "./span.ts"
-import type { Tx } from "./transaction.ts"
+import type { Notice, Tx } from "./transaction.ts"
 import { makeTurnTaking } from "./turn-taking.ts"
 
 export interface StorageOptions {
@@ -59,6 +59,13 @@ export class Storage extends Context.Service<
     readonly read: <A, E>(program: Tx<A, E>) => Effect.Effect<A, E | InvalidInput | StorageError>
     /** What each commit changed, from now on; ends when the storage is closed. */
     readonly changes: Stream.Stream<Change>
+    /**
+     * Calls `listener`, until the scope closes, with what each commit of this process meant: after it is durable, in commit
+     * order, before anybody who took part is answered. It must not throw and should be quick: whoever writes waits for it.
+     */
+    readonly observe: (listener: NoticeListener) => Effect.Effect<void, never, Scope.Scope>
+    /** The engine's locks, where it has any. */
+    readonly locks: EngineLocks | undefined
     /** Lets what is in flight end, then releases the engine. Later calls fail with `Closed`. Closing twice is safe. */
     readonly close: Effect.Effect<void>
   }
@@ -67,6 +74,8 @@ export class Storage extends Context.Service<
   static readonly layer = (schema: Schema, options?: StorageOptions): Layer.Layer<Storage, StorageError, Backend> =>
     Layer.effect(Storage, makeStorage(schema, options))
 }
+
+export type NoticeListener = (notices: ReadonlyArray<Notice>) => void
 
 /** A group ends when it has this much to write: characters of JSON and bytes. */
 export const maxGroupSize = 4 * 1024 * 1024
@@ -110,11 +119,11 @@ export const makeStorage = (
           Effect.andThen(Effect.flatMap(backoff(attempt), Effect.sleep), Effect.sync(work)),
         ),
     })
-    const { changes, read, transact } = connected
+    const { changes, observe, read, transact } = connected
     const release = yield* Effect.cached(connected.release)
     const close = Effect.andThen(connected.refuseCalls, release)
     yield* Effect.addFinalizer(() => close)
-    return Storage.of({ capabilities, transact, read, changes, close })
+    return Storage.of({ capabilities, transact, read, changes, observe, locks: engine.locks, close })
   })
 
 interface Connection {
@@ -125,7 +134,7 @@ interface Connection {
   readonly after: (attempt: number, work: () => void) => void
 }
 
-interface Connected extends Pick<Storage["Service"], "transact" | "read" | "changes"> {
+interface Connected extends Pick<Storage["Service"], "transact" | "read" | "changes" | "observe"> {
   readonly refuseCalls: Effect.Effect<void>
   /** Waits for what is in flight, then releases the engine. */
   readonly release: Effect.Effect<void>
@@ -135,6 +144,7 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
   const { after, busyBudget, now, verify } = connection
   const turns = makeTurnTaking(capabilities.blocking)
   const feed = makeChangeFeed()
+  const observers = new Set<NoticeListener>()
   const waiting = new Queue<Job>()
   const idleListeners: Array<() => void> = []
   let reading = 0
@@ -208,7 +218,13 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
     busyAttempts = 0
     const written = group.written()
     if (written.rows.length > 0 || written.removals.length > 0) feed.announce(() => changedRows(written))
+    if (observers.size > 0) tellObservers(group)
     for (const { job, result } of group.members) end(job, result!, group)
+  }
+
+  const tellObservers = ({ members }: Group<Job>) => {
+    const notices = members.flatMap(({ result }) => (result?._tag === "Success" ? result.notices : []))
+    if (notices.length > 0) for (const observer of observers) observer(notices)
   }
 
   const refused = (group: Group<Job>, reason: StorageReason) => {
@@ -327,6 +343,13 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
     transact: (program, options) => span("skein.storage.transact")(transact(program, options)),
     read: (program) => span("skein.storage.read")(read(program)),
     changes: feed.stream,
+    observe: (listener) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => observers.add(listener)),
+          () => Effect.sync(() => observers.delete(listener)),
+        ),
+      ),
     refuseCalls: Effect.sync(() => {
       closing = true
     }),

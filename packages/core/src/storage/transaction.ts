@@ -124,13 +124,24 @@ export interface Handle {
   put<T extends AnyTable>(table: T & ([UniqueName<T>] extends [never] ? unknown : never), row: NoInfer<RowOf<T>>): void
   /**
    * Changes a row that this program read or wrote. `change` is pure and gets the row as this program has already
-   * changed it, so that composed writes to one row add up.
+   * changed it, so that composed writes to one row add up. Answers the row as it is now.
    */
-  update<T extends AnyTable>(table: T, key: KeyOf<T>, change: (row: Readonly<RowOf<T>>) => RowOf<T>): void
+  update<T extends AnyTable>(table: T, key: KeyOf<T>, change: (row: Readonly<RowOf<T>>) => RowOf<T>): Readonly<RowOf<T>>
   /** Removes a row; one that is absent is no mistake. */
   remove<T extends AnyTable>(table: T, key: KeyOf<T>): void
   /** Removes all rows with a key in these bounds, however many. Comes before other writes of its table. */
   removeRange<T extends AnyTable>(table: T, bounds: KeyBounds<KeyOf<T>>): void
+
+  /**
+   * Tells listeners in this process, once the commit is durable, what it meant. Notices of a program that fails or runs
+   * again are dropped with its writes.
+   */
+  notify(notice: Notice): void
+}
+
+/** What a commit meant, for listeners in this process: what changed in rows is said by `changes`. */
+export interface Notice {
+  readonly _tag: string
 }
 
 /** A mistake in a program. It is thrown, and is part of no error type. */

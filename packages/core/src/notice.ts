@@ -1,0 +1,98 @@
+/**
+ * What commits mean, told to listeners in this process: the notices that programs of skein send with `tx.notify`.
+ *
+ * Guarantee: a notice comes from the commit that did what it says, after it is durable and in commit order. `revision` is
+ * greater than the session's was before that commit and at most what it is after it, so that whoever has read a session
+ * at a revision knows which notices it contains.
+ */
+import type { MoveReason } from "./head/model.ts"
+import type { EntryRow } from "./message/model.ts"
+import type { SessionFailure, SessionStatus } from "./session/model.ts"
+import type { TurnRow } from "./turn/model.ts"
+
+interface OfSession {
+  readonly sessionId: string
+  readonly revision: number
+}
+
+/** Entries were stored settled, or were settled now; in the order of the path. */
+export interface EntriesCommitted extends OfSession {
+  readonly _tag: "EntriesCommitted"
+  readonly treeId: string
+  readonly entries: ReadonlyArray<Readonly<EntryRow>>
+}
+
+/** An entry that is still being written was stored for the first time, or again. */
+export interface DraftStored extends OfSession {
+  readonly _tag: "DraftStored"
+  readonly entry: Readonly<EntryRow>
+}
+
+/** The head was moved by somebody. Ends are message ids, `null` is the root. */
+export interface HeadWasMoved extends OfSession {
+  readonly _tag: "HeadWasMoved"
+  readonly reason: MoveReason
+  readonly from: string | null
+  readonly to: string | null
+}
+
+export interface TurnBegan extends OfSession {
+  readonly _tag: "TurnBegan"
+  readonly turn: Readonly<TurnRow>
+}
+
+export interface TurnEnded extends OfSession {
+  readonly _tag: "TurnEnded"
+  readonly turn: Readonly<TurnRow>
+}
+
+export interface StatusChanged extends OfSession {
+  readonly _tag: "StatusChanged"
+  readonly status: SessionStatus
+  readonly error?: SessionFailure
+}
+
+/** What happened to an item of a queue. */
+export interface QueueChanged extends OfSession {
+  readonly _tag: "QueueChanged"
+  /** Absent where it is the queue as a whole: `paused`, `resumed`, `reordered`. */
+  readonly itemId?: string
+  readonly reason:
+    | "enqueued"
+    | "replaced"
+    | "claimed"
+    | "cancelled"
+    | "expired"
+    | "accepted"
+    | "injected"
+    | "rejected"
+    | "requeued"
+    | "updated"
+    | "reordered"
+    | "paused"
+    | "resumed"
+}
+
+/** A model call was recorded, or recorded again with more. */
+export interface UsageRecorded {
+  readonly _tag: "UsageRecorded"
+  readonly callId: string
+  readonly sessionId?: string
+}
+
+/** The inner steps of a question were begun, finished or unfolded. */
+export interface QueryViewChanged extends OfSession {
+  readonly _tag: "QueryViewChanged"
+  readonly queryKey: string
+}
+
+export type SessionNotice =
+  | EntriesCommitted
+  | DraftStored
+  | HeadWasMoved
+  | TurnBegan
+  | TurnEnded
+  | StatusChanged
+  | QueueChanged
+  | UsageRecorded
+  | QueryViewChanged

@@ -1,0 +1,42 @@
+/**
+ * Turns: one run of the agent each, as it is kept when it is over. What a running one is judged by stands in the
+ * session's row.
+ */
+import * as z from "zod/mini"
+import { Head, SessionFailure } from "../session/model.ts"
+import { index, int, table, text, unique } from "../storage/table.ts"
+
+/** How a turn ended. */
+export const TurnOutcome = z.enum(["completed", "failed", "aborted", "needs_input", "done", "interrupted"])
+export type TurnOutcome = z.output<typeof TurnOutcome>
+
+export const TurnRow = z.object({
+  sessionId: z.string(),
+  /** Counts the turns of its session from 1. */
+  epoch: z.number(),
+  id: z.string(),
+  /** The instance that ran it, and its host. */
+  owner: z.string(),
+  host: z.string(),
+  /** What it began with. */
+  start: z.enum(["prompt", "item", "edit", "retry", "answer", "none"]),
+  startedAt: z.number(),
+  endedAt: z.optional(z.number()),
+  /** Absent while it runs. */
+  outcome: z.optional(TurnOutcome),
+  /** Why it ended so: `crash-recovery`, `taken-over`, or what was said to `abort`. */
+  reason: z.optional(z.string()),
+  error: z.optional(SessionFailure),
+  /** The first and the last entry that it wrote. */
+  first: z.optional(Head),
+  last: z.optional(Head),
+  /** Present while it runs, so that running turns are found without looking at the others. */
+  runningSince: z.optional(z.number()),
+})
+export type TurnRow = z.output<typeof TurnRow>
+
+export const TurnTable = table("turn", {
+  row: TurnRow,
+  key: [text("sessionId"), int("epoch")],
+  indexes: { byId: unique(text("sessionId"), text("id")), byRunning: index(int("runningSince")) },
+})
