@@ -21,6 +21,10 @@ export const expectedFields = {
   expectedVersion: z.optional(z.int()),
 }
 
+/** What storage is told of the options of a writing call. */
+export const writingOf = (durability: Durability | undefined): TransactOptions =>
+  durability === undefined ? {} : { durability }
+
 export const WriteOptionsInput = z.strictObject(writeFields)
 
 export const checkWriteOptions = (options: TransactOptions): Effect.Effect<TransactOptions, InvalidInput> =>

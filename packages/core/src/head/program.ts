@@ -9,7 +9,8 @@ import { BranchTable, EntryTable, noFacts, root, trailLength } from "../message/
 import type { BranchRow, EntryRef, EntryRow, Facts } from "../message/model.ts"
 import { entriesAt, isOnPath, lastEntries, readPath, reaches } from "../message/path.ts"
 import { isSamePlace, replaysOtherwise } from "../message/placement.ts"
-import { expectHead, ownBranches, refOf, requireEntry } from "../message/program.ts"
+import { readDrafts, settleDrafts } from "../message/draft.ts"
+import { expectHead, notify, ownBranches, refOf, requireEntry } from "../message/program.ts"
 import type { ExpectedHead } from "../message/program.ts"
 import { unreadableId } from "../message/record.ts"
 import { SessionTable } from "../session/model.ts"
@@ -19,6 +20,7 @@ import { InvalidInput } from "../storage/error.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { requireIdle } from "../turn/fence.ts"
 import { HeadMoveTable, keptMoves } from "./model.ts"
 import type { HeadMoveRow, MoveReason } from "./model.ts"
 
@@ -81,7 +83,7 @@ const standOn = fn(function* (tx, session: SessionRow, entry: EntryRow) {
 })
 
 /** As `standOn`, for a place that may be the root, or gone: then `undefined`. */
-const standAt = fn(function* (tx, session: SessionRow, ref: EntryRef) {
+export const standAt = fn(function* (tx, session: SessionRow, ref: EntryRef) {
   if (ref.branch === 0) return atRoot
   const entry = yield* tx.get(EntryTable, [session.treeId, ref.branch, ref.pos])
   return entry === undefined ? undefined : yield* standOn(session, entry)
@@ -94,11 +96,25 @@ export interface Move {
   readonly author?: string | undefined
 }
 
-/** Writes a move: the journal and the session. `journal` says what undo and redo act on from now on. */
+/**
+ * Reads what a head leaves behind that moves away: the draft that waits for an answer, which nobody can give it any more.
+ * Fails with `RunActive` while a turn runs: HED-02.
+ */
+export const planLeaving = fn(function* (_tx, session: SessionRow) {
+  yield* requireIdle(session)
+  const draft = session.waiting?.draft
+  return yield* readDrafts(session.treeId, draft === undefined ? [] : [draft])
+})
+
+/**
+ * Writes a move: the journal, the session, and the drafts that it leaves behind. `journal` says what undo and redo act on
+ * from now on.
+ */
 export const applyMove = (
   tx: Handle,
   session: SessionRow,
   to: Stand,
+  leaving: ReadonlyArray<EntryRow>,
   move: Move,
   journal: { readonly of?: number; readonly undo: number | undefined; readonly redo: number | undefined },
 ): void => {
@@ -117,7 +133,11 @@ export const applyMove = (
   if (session.redo !== undefined) row.redoBefore = session.redo
   tx.insert(HeadMoveTable, row)
   if (n > keptMoves) tx.remove(HeadMoveTable, [session.id, n - keptMoves])
-  tx.update(SessionTable, [session.id], (row) => moved(row, to, move.at, n, journal))
+  settleDrafts(tx, session, leaving, "interrupted", move.at)
+  const { revision } = tx.update(SessionTable, [session.id], (row) => moved(row, to, move.at, n, journal))
+  const { reason } = move
+  notify(tx, { _tag: "HeadWasMoved", sessionId: session.id, revision, reason, ...movedBetween(session, to) })
+  if (session.status !== "idle") notify(tx, { _tag: "StatusChanged", sessionId: session.id, revision, status: "idle" })
 }
 
 const moved = (
@@ -127,9 +147,10 @@ const moved = (
   n: number,
   journal: { readonly undo: number | undefined; readonly redo: number | undefined },
 ): SessionRow => {
-  const { redo: _redo, tip: _tip, undo: _undo, ...rest } = session
+  const { error: _error, redo: _redo, tip: _tip, undo: _undo, waiting: _waiting, ...rest } = session
   return {
     ...rest,
+    status: "idle",
     head: to.id === undefined ? to.ref : { ...to.ref, id: to.id },
     headVersion: session.headVersion + 1,
     historyVersion: session.historyVersion + (replaysOtherwise(session.facts, to.facts) ? 1 : 0),
@@ -145,8 +166,13 @@ const moved = (
 }
 
 /** An ordinary move: it is what undo takes back next, and ends redo. */
-export const applyNewMove = (tx: Handle, session: SessionRow, to: Stand, move: Move): void =>
-  applyMove(tx, session, to, move, { undo: session.moves + 1, redo: undefined })
+export const applyNewMove = (
+  tx: Handle,
+  session: SessionRow,
+  to: Stand,
+  leaving: ReadonlyArray<EntryRow>,
+  move: Move,
+): void => applyMove(tx, session, to, leaving, move, { undo: session.moves + 1, redo: undefined })
 
 /** Where a head is to go: a message, a branch (its end), or `null` for the root. */
 export type Destination = string | number | null
@@ -190,10 +216,11 @@ export const checkout = fn(function* (
   move: Move,
 ) {
   const session = yield* requireSession(scope, sessionId)
+  const leaving = yield* planLeaving(session)
   yield* expectHead(session, expected)
   const stand = yield* planMove(session, to)
   if (isSamePlace(stand.ref, session.head)) return movedBetween(session, stand)
-  applyNewMove(tx, session, stand, move)
+  applyNewMove(tx, session, stand, leaving, move)
   return movedBetween(session, stand)
 })
 
@@ -209,6 +236,7 @@ export const retrace = fn(function* (
   move: Move & { readonly reason: "undo" | "redo" },
 ) {
   const session = yield* requireSession(scope, sessionId)
+  const leaving = yield* planLeaving(session)
   yield* expectHead(session, expected)
   const n = session[move.reason]
   if (n === undefined) return undefined
@@ -219,6 +247,7 @@ export const retrace = fn(function* (
     tx,
     session,
     stand,
+    leaving,
     move,
     move.reason === "undo"
       ? { of: last.n, undo: last.undoBefore, redo: session.moves + 1 }
@@ -357,6 +386,7 @@ export const deleteBranch = fn(function* (
   move: Omit<Move, "reason">,
 ) {
   const session = yield* requireSession(scope, sessionId)
+  const leaving = yield* planLeaving(session)
   yield* expectHead(session, expected)
   const row = yield* requireBranch(session, branch)
   const { treeId } = session
@@ -376,13 +406,14 @@ export const deleteBranch = fn(function* (
       moveTo === undefined ? "must be given: nothing is left where the branch began" : "goes with the branch"
     return yield* tx.fail(new InvalidInput({ field: "options.moveTo", value: moveTo, problem }))
   }
+  const survivors = leaving.filter((draft) => draft.branch !== branch || draft.pos <= keepUpTo)
   const [end] = yield* lastEntries(treeId, [branch])
   const last = end === undefined ? 0 : isUnreadable(end) ? Number(end.key[2]) : end.pos
   if (keepUpTo === 0) tx.remove(BranchTable, [treeId, branch])
   else tx.update(BranchTable, [treeId, branch], (one) => ({ ...one, closed: true }))
   tx.removeRange(EntryTable, { prefix: [treeId, branch], after: [treeId, branch, keepUpTo] })
   if (stand === undefined) tx.update(SessionTable, [sessionId], (one) => changed(one, move.at))
-  else applyNewMove(tx, session, stand, { ...move, reason: "delete-branch" })
+  else applyNewMove(tx, session, stand, survivors, { ...move, reason: "delete-branch" })
   return {
     removed: Math.max(0, last - keepUpTo),
     head: stand === undefined ? (session.head.id ?? null) : (stand.id ?? null),

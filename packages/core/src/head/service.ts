@@ -19,11 +19,11 @@ import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
 import type { SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import type { Durability } from "../storage/backend.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
-import { expectedFields, writeFields } from "../write-options.ts"
+import type { RunActive } from "../turn/fence.ts"
+import { expectedFields, writeFields, writingOf } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import type { MoveReason } from "./model.ts"
 import * as program from "./program.ts"
@@ -83,21 +83,29 @@ export class Heads extends Context.Service<
      * @throws MessageNotFound  the session does not see the message
      * @throws BranchNotFound   the session owns no such branch
      * @throws HeadMoved        the head is not at `expectedHead`
+     * @throws RunActive        a turn runs
      * @see HED-01, HED-02
      */
     readonly checkout: (
       sessionId: string,
       to: Destination,
       options?: MoveOptions,
-    ) => Effect.Effect<Moved, MessageNotFound | BranchNotFound | HeadMoved | Absent>
+    ) => Effect.Effect<Moved, MessageNotFound | BranchNotFound | HeadMoved | RunActive | Absent>
     /**
      * Takes the last move back that was not taken back. `undefined`: there is none, it was forgotten, or the place is gone.
      *
      * @throws HeadMoved  the head is not as expected
+     * @throws RunActive  a turn runs
      */
-    readonly undo: (sessionId: string, options?: MoveOptions) => Effect.Effect<Moved | undefined, HeadMoved | Absent>
+    readonly undo: (
+      sessionId: string,
+      options?: MoveOptions,
+    ) => Effect.Effect<Moved | undefined, HeadMoved | RunActive | Absent>
     /** Makes the move again that `undo` took back last; a new message ends that. `undefined`: there is none. */
-    readonly redo: (sessionId: string, options?: MoveOptions) => Effect.Effect<Moved | undefined, HeadMoved | Absent>
+    readonly redo: (
+      sessionId: string,
+      options?: MoveOptions,
+    ) => Effect.Effect<Moved | undefined, HeadMoved | RunActive | Absent>
     /** The journal, newest move first. */
     readonly moves: (sessionId: string, query?: MovesQuery) => Effect.Effect<ReadonlyArray<HeadMove>, Absent>
     /** The end of the longest way on from a message. The message itself when nothing follows. */
@@ -118,6 +126,7 @@ export class Heads extends Context.Service<
      *
      * @throws BranchInUse   another session stands on it; nothing was deleted
      * @throws InvalidInput  `moveTo` goes with the branch
+     * @throws RunActive     a turn runs
      * @see HED-01
      */
     readonly deleteBranch: (
@@ -126,7 +135,7 @@ export class Heads extends Context.Service<
       options?: DeleteOptions,
     ) => Effect.Effect<
       { readonly removed: number; readonly head: string | null },
-      BranchNotFound | BranchInUse | MessageNotFound | HeadMoved | Absent
+      BranchNotFound | BranchInUse | MessageNotFound | HeadMoved | RunActive | Absent
     >
   }
 >()("@skein/core/head/Heads") {
@@ -230,6 +239,3 @@ const checkMoveOptions = (given: MoveOptions) =>
     expected,
     writing: writingOf(durability),
   }))
-
-const writingOf = (durability: Durability | undefined): TransactOptions =>
-  durability === undefined ? {} : { durability }

@@ -11,7 +11,15 @@ import { entriesAt, isOnPath, positionsOf, readPath } from "../message/path.ts"
 import type { Path, Stretch } from "../message/path.ts"
 import { advance, isSamePlace } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
-import { expectHead, placeAtHead, refOf, requireEntry, standing, writeEntries } from "../message/program.ts"
+import {
+  expectHead,
+  notifyEntries,
+  placeAtHead,
+  refOf,
+  requireEntry,
+  standing,
+  writeEntries,
+} from "../message/program.ts"
 import type { Standing } from "../message/program.ts"
 import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
@@ -19,8 +27,12 @@ import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
+import { renewed, requireWriter } from "../turn/fence.ts"
+import { TurnTable } from "../turn/model.ts"
+import type { TurnRow } from "../turn/model.ts"
 import { roundAround } from "./boundary.ts"
 import type { UsesOf } from "./boundary.ts"
+import type { Ending } from "./pairing.ts"
 import { splitAt } from "./stretches.ts"
 
 /** The place cannot be a boundary. `nearest` is a message that can, where there is one. Nothing was written. */
@@ -48,6 +60,8 @@ export interface HistoryPlan {
   /** A compaction that cannot be read: then everything is replayed. */
   readonly unreadable: Unreadable | undefined
   readonly degraded: boolean
+  /** By turn, how those of the session ended that did not come to their own end; the newest 500. */
+  readonly endings: ReadonlyMap<string, Ending>
 }
 
 /** Reads where the replay begins. */
@@ -55,7 +69,10 @@ export const plan = fn(function* (tx, scope: Scope, sessionId: string) {
   const session = yield* requireSession(scope, sessionId)
   const { treeId } = session
   const stands = yield* standing(session)
-  const tree = yield* tx.get(TreeTable, [treeId])
+  const [tree, broken] = yield* tx.all([
+    tx.get(TreeTable, [treeId]),
+    tx.range(TurnTable, "byBroken", { prefix: [sessionId], reverse: true, unreadable: "keep" }),
+  ])
   const compaction = yield* lastCompaction(treeId, stands)
   const summary = compaction === undefined || isUnreadable(compaction) ? undefined : compaction
   const start = summary && beginOf(summary)
@@ -67,9 +84,20 @@ export const plan = fn(function* (tx, scope: Scope, sessionId: string) {
     stretches: positionsOf(path, start),
     unreadable: compaction !== undefined && isUnreadable(compaction) ? compaction : undefined,
     degraded: stands.degraded,
+    endings: endingsOf(broken),
   }
   return result
 })
+
+const endingsOf = (turns: ReadonlyArray<Readonly<TurnRow> | Unreadable>): ReadonlyMap<string, Ending> =>
+  new Map(
+    turns.flatMap((turn): ReadonlyArray<[string, Ending]> => {
+      const outcome = isUnreadable(turn) ? undefined : turn.outcome
+      return outcome === "aborted" || outcome === "failed" || outcome === "interrupted"
+        ? [[(turn as TurnRow).id, outcome]]
+        : []
+    }),
+  )
 
 /** The compaction that rules at a place, or what is left of it. */
 const lastCompaction = fn(function* (_tx, treeId: string, { facts }: Standing) {
@@ -102,11 +130,12 @@ export const compact = fn(function* (
   scope: Scope,
   sessionId: string,
   wanted: NewCompaction,
-  expectedHead: string | null | undefined,
+  { epoch, expectedHead }: { readonly epoch: number | undefined; readonly expectedHead: string | null | undefined },
   usesOf: UsesOf,
   now: number,
 ) {
   const session = yield* requireSession(scope, sessionId)
+  yield* requireWriter(session, epoch)
   yield* expectHead(session, { expectedHead })
   const stands = yield* standing(session)
   const last = yield* lastCompaction(session.treeId, stands)
@@ -116,7 +145,8 @@ export const compact = fn(function* (
   const placement = yield* placeAtHead(session)
   const compaction = compactionOf(wanted, keepFrom, previous?.compaction)
   const rows = writeEntries(tx, placement, [{ ...wanted.entry, compaction }], now)
-  tx.update(SessionTable, [sessionId], (row) => advance(row, rows, now, false))
+  const { revision } = tx.update(SessionTable, [sessionId], (row) => renewed(advance(row, rows, now, false), now, rows))
+  notifyEntries(tx, session, revision, rows)
   return rows[0]!
 })
 

@@ -25,12 +25,12 @@ import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { unreadableId } from "../message/record.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import { InvalidInput } from "../storage/error.ts"
-import type { StorageError } from "../storage/error.ts"
+import { InvalidInput, StorageError } from "../storage/error.ts"
 import type { Json } from "../storage/json.ts"
 import { Storage } from "../storage/storage.ts"
 import { isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
+import type { RunActive, StaleTurn } from "../turn/fence.ts"
 import { checkWriteOptions } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import * as program from "./program.ts"
@@ -39,6 +39,7 @@ import { messagesOf, render } from "./render.ts"
 import type { MessageEntry, RenderEntry, RenderRepair } from "./render.ts"
 import { PartsRenderer } from "./render-parts.ts"
 import { roundsOf, toolUses } from "./rounds.ts"
+import type { ToolUse } from "./rounds.ts"
 import { inParts, readStretches } from "./stretches.ts"
 
 export { InvalidBoundary } from "./program.ts"
@@ -66,6 +67,8 @@ export interface CompactInput {
   readonly tokensAfter?: number
   /** Fails with `HeadMoved` unless this message is at the head. Default: any head. */
   readonly expectedHead?: string | null
+  /** The running turn that compacts. While one runs, compacting without it is `RunActive`. */
+  readonly epoch?: number
   /** Calls with one operation id make one compaction. */
   readonly operationId?: string
 }
@@ -115,6 +118,7 @@ export class History extends Context.Service<
      *                          round: it would part a call from its result, or from the one that may still come; without
      *                          `keepFrom`: the head is inside a tool round
      * @throws MessageNotFound  the session does not see `keepFrom`
+     * @throws RunActive        a turn runs, and its `epoch` is not given
      * @throws IdConflict       the operation has made a compaction with another summary, `keepFrom` or method
      * @see HIS-03
      */
@@ -122,7 +126,10 @@ export class History extends Context.Service<
       sessionId: string,
       input: CompactInput,
       options?: TransactOptions,
-    ) => Effect.Effect<Compacted, InvalidBoundary | MessageNotFound | HeadMoved | IdConflict | Absent>
+    ) => Effect.Effect<
+      Compacted,
+      InvalidBoundary | MessageNotFound | HeadMoved | IdConflict | RunActive | StaleTurn | Absent
+    >
   }
 >()("@skein/core/history/History") {
   static readonly layer = Layer.effect(
@@ -132,9 +139,13 @@ export class History extends Context.Service<
       const settings = yield* Settings
       const ids = yield* Ids
       const { dialect, dialects } = settings
+      const usesOf = (entry: MessageEntry) => toolUses(messagesOf(entry, dialect, dialects))
+      const rendersAs = { dialect: dialect.name, callsOf: (entry: MessageEntry) => callsIn(usesOf(entry)) }
 
       const readPart = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
-        Effect.map(storage.read(readStretches(plan.session.treeId, stretches)), toRenderEntries(dialect.name))
+        Effect.map(storage.read(readStretches(plan.session.treeId, stretches)), (rows) =>
+          toRenderEntries(rows, plan, rendersAs),
+        )
 
       const read = Effect.fnUntraced(function* (sessionId: string) {
         const plan = yield* storage.read(program.plan(settings, sessionId))
@@ -174,8 +185,6 @@ export class History extends Context.Service<
           }),
         )
 
-      const usesOf = (entry: MessageEntry) => toolUses(messagesOf(entry, dialect, dialects))
-
       const calls = sessionCalls("history", {
         read,
         tail: Effect.fnUntraced(function* (sessionId: string, options: TailOptions) {
@@ -199,7 +208,7 @@ export class History extends Context.Service<
           return { ...history, messages: messages.slice(start) }
         }),
         compact: Effect.fnUntraced(function* (sessionId: string, given: CompactInput, options: TransactOptions = {}) {
-          const { expectedHead, ...input } = yield* checkInput(CompactInputSchema, given, "input")
+          const { epoch, expectedHead, ...input } = yield* checkInput(CompactInputSchema, given, "input")
           if (input.keepFrom !== undefined) yield* checkId("input.keepFrom", input.keepFrom)
           if (typeof expectedHead === "string") yield* checkId("input.expectedHead", expectedHead)
           yield* checkWriteOptions(options)
@@ -227,7 +236,7 @@ export class History extends Context.Service<
           }
           const usesOfRow = (row: EntryRow) => usesOf(toMessageEntry(dialect.name, row))
           const compacting = storage.transact(
-            program.compact(settings, sessionId, wanted, expectedHead, usesOfRow, now),
+            program.compact(settings, sessionId, wanted, { epoch, expectedHead }, usesOfRow, now),
             options,
           )
           const row = yield* Effect.catch(compacting, (error) =>
@@ -254,10 +263,10 @@ export class History extends Context.Service<
 }
 
 /** Whether a compaction may have failed because the same operation has made it before. */
-const mayBeOfARepetition = (error: InvalidBoundary | MessageNotFound | HeadMoved | Absent): boolean =>
+const mayBeOfARepetition = (error: { readonly _tag: string } | StorageError): boolean =>
   error._tag === "HeadMoved" ||
   error._tag === "InvalidBoundary" ||
-  (error._tag === "StorageError" && error.reason._tag === "Constraint")
+  (error instanceof StorageError && error.reason._tag === "Constraint")
 
 const checkCount = (tokens: unknown): Effect.Effect<number, InvalidInput> =>
   typeof tokens === "number" && tokens >= 0
@@ -279,6 +288,7 @@ const CompactInputSchema = z.strictObject({
   tokensBefore: z.optional(tokenCount),
   tokensAfter: z.optional(tokenCount),
   expectedHead: z.optional(z.nullable(z.string())),
+  epoch: z.optional(z.int().check(z.positive())),
   operationId: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
 })
 
@@ -287,16 +297,42 @@ const summaryOf = ({ summary }: HistoryPlan): ReadonlyArray<RenderEntry> =>
     ? []
     : [{ id: summary.id, summary: summary.compaction.summary, at: summary.createdAt }]
 
-/** Rows as the renderer takes them; rows that are not replayed are left out, unreadable ones reported. */
-const toRenderEntries = (dialectName: string) => (rows: ReadonlyArray<Readonly<EntryRow> | Unreadable>) => {
+interface RendersAs {
+  /** The dialect of bodies that name none. */
+  readonly dialect: string
+  readonly callsOf: (entry: MessageEntry) => ReadonlyArray<string>
+}
+
+/**
+ * Rows as the renderer takes them. Rows that are not replayed are left out, and so is what the running turn is still
+ * writing; unreadable ones are reported.
+ */
+const toRenderEntries = (
+  rows: ReadonlyArray<Readonly<EntryRow> | Unreadable>,
+  { endings, session: { activeTurn, waiting } }: HistoryPlan,
+  { callsOf, dialect }: RendersAs,
+) => {
   const entries: Array<RenderEntry> = []
   const damaged: Array<RenderRepair> = []
   for (const row of rows) {
-    if (isUnreadable(row)) damaged.push(unreadableRepair(row))
-    else if (isReplayed(row)) entries.push(toMessageEntry(dialectName, row))
+    if (isUnreadable(row)) {
+      damaged.push(unreadableRepair(row))
+      continue
+    }
+    const { draft, turn } = row
+    if (!isReplayed(row) || (draft === true && turn === activeTurn?.id)) continue
+    const entry = toMessageEntry(dialect, row)
+    const ending = turn === undefined ? undefined : endings.get(turn)
+    if (turn !== undefined && turn === waiting?.turn) {
+      entries.push({ ...entry, pendingCalls: waiting.calls ?? callsOf(entry) })
+    } else entries.push(ending === undefined ? entry : { ...entry, ending })
   }
   return { entries, damaged }
 }
+
+/** Ids of the calls that are made, whether or not they are answered. */
+const callsIn = (uses: ReadonlyArray<ToolUse>): ReadonlyArray<string> =>
+  uses.flatMap(({ id, type }) => (type === "call" ? [id] : []))
 
 const toMessageEntry = (dialectName: string, row: EntryRow): MessageEntry => ({
   id: row.id,

@@ -7,7 +7,7 @@
  * only while it is as the last import left it.
  */
 import * as Data from "effect/Data"
-import { applyNewMove, planMove } from "../head/program.ts"
+import { applyNewMove, planLeaving, planMove } from "../head/program.ts"
 import type { Stand } from "../head/program.ts"
 import { BranchTable, EntryTable, noFacts, root, TreeTable } from "../message/model.ts"
 import type { EntryRef, EntryRow } from "../message/model.ts"
@@ -224,6 +224,7 @@ export const publish = fn(function* (
 ) {
   const { draft, ledger, project } = arrival
   const stored = yield* present(scope, draft)
+  const leaving = stored === undefined ? [] : yield* planLeaving(stored)
   const [before, home, tree] = yield* tx.all([
     tx.get(ImportTable, [ledger.owner, ledger.source, ledger.session]),
     tx.get(ProjectTable, [draft.projectId]),
@@ -259,7 +260,7 @@ export const publish = fn(function* (
   if (moved.includes("head")) {
     // What only goes on is no move: it is as if it had been appended.
     if (isOnPath(path, stored.head)) tx.update(SessionTable, [stored.id], (row) => standing(row, stand))
-    else applyNewMove(tx, stored, stand, { reason: "import", at: now })
+    else applyNewMove(tx, stored, stand, leaving, { reason: "import", at: now })
   } else if (continuation?.behind.branch === stored.head.branch) tx.update(SessionTable, [stored.id], withoutTip)
   const change = (row: Readonly<SessionRow>) => renewed(row, draft, moved)
   if (canonical(change(stored)) !== canonical(stored)) {

@@ -30,6 +30,7 @@ import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { key } from "../storage/key.ts"
 import { annotate, span } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
+import type { RunActive } from "../turn/fence.ts"
 import { copyOf, digest } from "../value.ts"
 import { ImportedMessageInput, ImportedSessionInput, isRemark, SourceName } from "./input.ts"
 import type { CheckedSession, ImportedMessage, ImportedSession, Remark } from "./input.ts"
@@ -106,12 +107,13 @@ export class Imports extends Context.Service<
      *
      * @throws InvalidInput  a field of the session is not what it should be
      * @throws IdConflict    the id is taken by a session that does not come from there
+     * @throws RunActive     a turn runs in the session here; import it again when that is over
      */
     readonly bring: <E, R>(
       origin: Origin,
       session: ImportedSession,
       messages: Stream.Stream<ImportedMessage | Remark, E, R>,
-    ) => Effect.Effect<Brought, E | InvalidInput | IdConflict | ImportFailed | StorageError, R>
+    ) => Effect.Effect<Brought, E | InvalidInput | IdConflict | ImportFailed | RunActive | StorageError, R>
     /** Notes that a session could not be brought, for whoever asks later. The next attempt is made all the same. */
     readonly fail: (
       origin: Origin,

@@ -37,6 +37,8 @@ export const MessageInput = z.strictObject({
   /** Where it came from, such as `cli` or the name of a channel. */
   source: z.optional(z.string()),
   sourceContext: z.optional(z.unknown()),
+  /** The turn that it is said for. What a running turn writes belongs to that one. */
+  turn: z.optional(z.string()),
   /** When it was said, in milliseconds since 1970. Default: now. */
   createdAt: z.optional(z.number().check(z.int(), z.nonnegative())),
 })
@@ -74,7 +76,8 @@ export const toEntry = (
     const missing = `must be given: ${dialectName} does not see in the body who speaks`
     return Effect.fail(new InvalidInput({ field: `${name}.role`, value: undefined, problem: missing }))
   }
-  if (message.id !== undefined && !isId(message.id)) return Effect.fail(unfitId(`${name}.id`, message.id))
+  const unfit = (["id", "turn"] as const).find((field) => message[field] !== undefined && !isId(message[field]))
+  if (unfit !== undefined) return Effect.fail(unfitId(`${name}.${unfit}`, message[unfit]))
   const id = message.id ?? asked(() => dialect?.id?.(body))
   if (id !== undefined) return Effect.succeed(entryOf(settings, message, id, role, now))
   return Effect.map(ids.mint("msg_"), (minted) => entryOf(settings, message, minted, role, now))
@@ -91,6 +94,7 @@ const entryOf = (settings: SkeinSettings, message: MessageInput, id: string, rol
   // Copied at once: what the caller does with its message afterwards is its own affair.
   for (const field of jsonFields) if (message[field] !== undefined) entry[field] = copyJson(message[field])
   if (message.source !== undefined) entry.source = message.source
+  if (message.turn !== undefined) entry.turn = message.turn
   if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
   return entry
 }

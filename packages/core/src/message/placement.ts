@@ -82,6 +82,10 @@ export const isSamePlace = (a: EntryRef | undefined, b: EntryRef | undefined): b
 export const replaysOtherwise = (a: Facts, b: Facts): boolean =>
   !isSamePlace(a.lastReplayed, b.lastReplayed) || !isSamePlace(a.lastCompaction, b.lastCompaction)
 
+/** Whether an entry, as it is stored, changes what the model is given. What is still written is not replayed yet. */
+export const changesReplay = (entry: EntryRow): boolean =>
+  entry.kind === "compaction" || (isReplayed(entry) && entry.draft !== true)
+
 /**
  * The session after `rows` were appended at its head.
  *
@@ -100,7 +104,7 @@ export const advance = (
     ...session,
     head: { branch: last.branch, pos: last.pos, id: last.id },
     headVersion: session.headVersion + 1,
-    historyVersion: session.historyVersion + (replaysOtherwise(session.facts, last.facts) ? 1 : 0),
+    historyVersion: session.historyVersion + (rows.some(changesReplay) ? 1 : 0),
     revision: session.revision + 1,
     facts: last.facts,
     tip: last.facts.entries - last.pos,

@@ -6,15 +6,18 @@
  */
 import * as Data from "effect/Data"
 import { SessionTable } from "../session/model.ts"
-import type { SessionRow } from "../session/model.ts"
+import type { ActiveTurn, SessionRow } from "../session/model.ts"
 import { InvalidCursor } from "../cursor.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
+import type { SessionNotice } from "../notice.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { renewed, requireTurn, requireWriter } from "../turn/fence.ts"
+import { TurnTable } from "../turn/model.ts"
 import { BranchTable, EntryTable, noFacts, root, TreeTable } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts } from "./model.ts"
-import { advance, isDisplayed, place, trailFrom } from "./placement.ts"
+import { advance, isDisplayed, isReplayed, isSamePlace, place, trailFrom } from "./placement.ts"
 import type { NewEntry, Placement } from "./placement.ts"
 import { entriesAt, isOnPath, readOrdinals, readPath, reaches } from "./path.ts"
 import type { Path } from "./path.ts"
@@ -198,9 +201,54 @@ export const writeEntries = (
   return rows
 }
 
+/**
+ * Writes entries at the head of a session, and the session to fit; as part of the running turn where it is given, whose
+ * lease begins anew.
+ */
+export const writeAtHead = (
+  tx: Handle,
+  session: SessionRow,
+  placement: Placement,
+  entries: ReadonlyArray<NewEntry>,
+  turn: ActiveTurn | undefined,
+  now: number,
+): ReadonlyArray<EntryRow> => {
+  const rows = writeEntries(tx, placement, turn === undefined ? entries : ofTurn(turn, entries), now)
+  const { revision } = tx.update(SessionTable, [session.id], (row) =>
+    renewed(advance(row, rows, now, turn === undefined), now, rows),
+  )
+  notifyEntries(tx, session, revision, rows)
+  return rows
+}
+
+/** Entries as parts of a turn. */
+const ofTurn = (turn: ActiveTurn, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
+  entries.map((entry, i) => ({
+    ...entry,
+    turn: turn.id,
+    ...(i === 0 && turn.first === undefined && { startsTurn: true }),
+  }))
+
+/** Says of entries of a session that they were stored. */
+export const notifyEntries = (
+  tx: Handle,
+  { id: sessionId, treeId }: SessionRow,
+  revision: number,
+  rows: ReadonlyArray<EntryRow>,
+): void => {
+  const entries = rows.filter((row) => row.draft !== true)
+  for (const entry of rows) if (entry.draft === true) notify(tx, { _tag: "DraftStored", sessionId, revision, entry })
+  if (entries.length > 0) notify(tx, { _tag: "EntriesCommitted", sessionId, treeId, revision, entries })
+}
+
+/** `tx.notify`, for notices of skein's own. */
+export const notify = (tx: Handle, notice: SessionNotice): void => tx.notify(notice)
+
 export interface AppendOptions extends ExpectedHead {
   /** Writes behind this message instead of the head, and leaves the head where it is. */
   readonly at?: string | undefined
+  /** The running turn that writes. Without it an append at the head is refused while one runs. */
+  readonly epoch?: number | undefined
 }
 
 /** Appends entries at the head, or behind a message of the session without moving the head. */
@@ -212,21 +260,25 @@ export const append = fn(function* (
   options: AppendOptions,
   now: number,
 ) {
-  const { at } = options
+  const { at, epoch } = options
   const session = yield* requireSession(scope, sessionId)
-  yield* expectHead(session, options)
   if (at === undefined) {
+    const turn = yield* requireWriter(session, epoch)
+    yield* expectHead(session, options)
     const placement = yield* placeAtHead(session)
-    if (entries.length === 0) return []
-    const rows = writeEntries(tx, placement, entries, now)
-    tx.update(SessionTable, [sessionId], (row) => advance(row, rows, now))
-    return rows
+    return entries.length === 0 ? [] : writeAtHead(tx, session, placement, entries, turn, now)
   }
+  if (epoch !== undefined) yield* requireTurn(session, epoch)
+  yield* expectHead(session, options)
   const entry = yield* requireEntry(session, at)
   const placement = yield* placeBehind(session, entry, entry.facts)
   if (entries.length === 0) return []
   const rows = writeEntries(tx, placement, entries, now)
-  tx.update(SessionTable, [sessionId], (row) => beside(row, placement, now))
+  const { revision } = tx.update(SessionTable, [sessionId], (row) => {
+    const next = beside(row, placement, now)
+    return epoch === undefined ? next : renewed(next, now)
+  })
+  notifyEntries(tx, session, revision, rows)
   return rows
 })
 
@@ -311,6 +363,66 @@ export const findStored = fn(function* (
   const stored: Stored = { rows, onPath: rows.every((row) => isOnPath(path, row)) }
   return stored
 })
+
+/**
+ * Replaces what a user said under an id by what the user says now, where the turn it was said for never started: then
+ * nobody has answered it. Anything else that is stored under the id is `IdConflict`. MSG-03.
+ */
+export const replaceUnanswered = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  entry: NewEntry,
+  epoch: number | undefined,
+  now: number,
+) {
+  const session = yield* requireSession(scope, sessionId)
+  yield* requireWriter(session, epoch)
+  const stored = yield* tx.find(EntryTable, "byId", [session.treeId, entry.id])
+  if (stored === undefined || !(yield* seesPlace(session, stored)) || !isReplaceable(stored, entry)) {
+    return yield* tx.fail(new IdConflict({ id: entry.id }))
+  }
+  const started = yield* tx.find(TurnTable, "byId", [sessionId, stored.turn!])
+  if (started !== undefined) return yield* tx.fail(new IdConflict({ id: entry.id }))
+  const path = yield* readPath(session.treeId, session.head, session.facts, reaches(stored))
+  const onPath = isOnPath(path, stored)
+  const { branch, pos, treeId } = stored
+  const row = tx.update(EntryTable, [treeId, branch, pos], (old) => replaced(old, entry))
+  const isLastPrompt = onPath && isSamePlace(session.facts.lastPrompt, stored)
+  const { revision } = tx.update(SessionTable, [sessionId], (one) => ({
+    ...one,
+    preview: isLastPrompt ? (row.preview ?? "") : one.preview,
+    historyVersion: one.historyVersion + (onPath && isReplayed(row) ? 1 : 0),
+    revision: one.revision + 1,
+    updatedAt: Math.max(one.updatedAt, now),
+  }))
+  notifyEntries(tx, session, revision, [row])
+  const result: Stored = { rows: [row], onPath }
+  return result
+})
+
+/** Position, role, and who sees it never change: what follows from them is written into every entry behind it. */
+const isReplaceable = (stored: EntryRow, entry: NewEntry): boolean =>
+  stored.kind === "message" &&
+  stored.turn !== undefined &&
+  stored.role === entry.role &&
+  isDisplayed(stored) === isDisplayed(entry) &&
+  isReplayed(stored) === isReplayed(entry)
+
+/** An entry with the content of another, in its place. */
+export const replaced = (row: EntryRow, entry: NewEntry): EntryRow => {
+  const { branch, createdAt, facts, pos, prompt, shown, treeId } = row
+  return {
+    treeId,
+    branch,
+    pos,
+    facts,
+    ...entry,
+    createdAt,
+    ...(shown !== undefined && { shown }),
+    ...(prompt !== undefined && { prompt }),
+  }
+}
 
 /** Whether entries stand one right behind the other. */
 const isOneRun = (rows: ReadonlyArray<EntryRow>): boolean =>

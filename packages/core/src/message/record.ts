@@ -20,6 +20,12 @@ export interface Message<M = unknown> {
   readonly sourceContext?: unknown
   /** When it was said, in milliseconds since 1970. For showing: nothing is ordered by it. */
   readonly createdAt: number
+  /** The turn it belongs to. */
+  readonly turn?: string
+  /** True while it is being written: its bodies will change. */
+  readonly draft?: true
+  /** How it came to its end, where that was not its own: with a turn that was aborted, failed, or found dead. */
+  readonly cut?: "aborted" | "failed" | "interrupted"
   readonly compaction?: Pick<Compaction, "summary" | "method" | "tokensBefore" | "tokensAfter">
   /** The branch it is on. */
   readonly branch: number
@@ -39,6 +45,9 @@ export const toMessage = (row: EntryRow | Unreadable): Message => {
   if (metadata !== undefined) message.metadata = metadata
   if (row.source !== undefined) message.source = row.source
   if (row.sourceContext !== undefined) message.sourceContext = row.sourceContext
+  if (row.turn !== undefined) message.turn = row.turn
+  if (row.draft === true) message.draft = true
+  if (row.cut !== undefined) message.cut = row.cut
   if (compaction !== undefined) {
     const { method, summary, tokensAfter, tokensBefore } = compaction
     message.compaction = {

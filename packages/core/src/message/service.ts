@@ -31,7 +31,8 @@ import type { StorageError } from "../storage/error.ts"
 import { annotate } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { isUnreadable, maxRange } from "../storage/transaction.ts"
-import { expectedFields, writeFields } from "../write-options.ts"
+import type { RunActive, StaleTurn } from "../turn/fence.ts"
+import { expectedFields, writeFields, writingOf } from "../write-options.ts"
 import { MessageInput as MessageInputSchema, textOf, toEntry } from "./body.ts"
 import type { MessageInput } from "./body.ts"
 import {
@@ -66,6 +67,8 @@ export interface AppendOptions {
    */
   readonly at?: string
   readonly moveHead?: false
+  /** The running turn that writes. While one runs, appends at the head without it are `RunActive`. */
+  readonly epoch?: number
   /** Default `"strict"`. */
   readonly durability?: Durability
 }
@@ -118,7 +121,7 @@ export interface PromptsQuery {
 }
 
 type Absent = SessionNotFound | InvalidInput | StorageError
-type AppendError = HeadMoved | IdConflict | MessageNotFound | Absent
+type AppendError = HeadMoved | IdConflict | MessageNotFound | RunActive | StaleTurn | Absent
 
 export class Messages extends Context.Service<
   Messages,
@@ -129,6 +132,8 @@ export class Messages extends Context.Service<
      * @throws InvalidInput  a body that is not JSON, an unsafe id, a role that nobody knows
      * @throws HeadMoved     the head is not at `expectedHead`; nothing was written
      * @throws IdConflict    the id is taken by another content
+     * @throws RunActive     a turn runs, and `epoch` is not given
+     * @throws StaleTurn     `epoch` is not of the turn that runs
      * @see MSG-01, MSG-02
      *
      * @example
@@ -150,7 +155,7 @@ export class Messages extends Context.Service<
      * or after a crash, stores once.
      *
      * @returns the message, and whether it is on the path now: one that was rewound is returned and nothing moves
-     * @throws IdConflict  the key was used for another content
+     * @throws IdConflict  the key was used for another content, which is replaced where the `turn` it names never began
      * @see MSG-03
      */
     readonly commitUserMessage: (
@@ -229,8 +234,8 @@ export class Messages extends Context.Service<
         now: number,
         isLastTry = false,
       ): Effect.Effect<program.Stored, AppendError> => {
-        const { at, durability, expectedHead, expectedVersion } = options
-        const where: program.AppendOptions = { at, expectedHead, expectedVersion }
+        const { at, durability, epoch, expectedHead, expectedVersion } = options
+        const where: program.AppendOptions = { at, expectedHead, expectedVersion, epoch }
         const appending = program.append(settings, sessionId, entries, where, now)
         const appended = storage.transact(appending, durability === undefined ? undefined : { durability })
         return Effect.matchEffect(appended, {
@@ -295,7 +300,13 @@ export class Messages extends Context.Service<
           const now = yield* Clock.currentTimeMillis
           const id = userMessageId(sessionId, messageKey)
           const entry = yield* toEntry(makers, { ...message, role: "user", id }, now, "submission")
-          const { onPath, rows } = yield* submit(sessionId, [entry], options, now)
+          const submitted = submit(sessionId, [entry], options, now)
+          const { onPath, rows } = yield* Effect.catchTag(submitted, "IdConflict", () =>
+            storage.transact(
+              program.replaceUnanswered(settings, sessionId, entry, options.epoch, now),
+              writingOf(options.durability),
+            ),
+          )
           return { message: toMessage(rows[0]!), onPath }
         }),
         page: Effect.fnUntraced(function* (sessionId: string, given: PageQuery = {}) {
@@ -400,10 +411,12 @@ const SubmissionInput = z.strictObject({
   messageKey: Text.check(z.minLength(1), z.maxLength(1_000)),
 })
 
-const CommitOptionsInput = z.strictObject({ ...writeFields, ...expectedFields })
+const Epoch = z.int().check(z.positive())
+const CommitOptionsInput = z.strictObject({ ...writeFields, ...expectedFields, epoch: z.optional(Epoch) })
 const AppendOptionsInput = z.strictObject({
   ...writeFields,
   ...expectedFields,
+  epoch: z.optional(Epoch),
   at: z.optional(z.string()),
   moveHead: z.optional(z.literal(false)),
 })

@@ -81,8 +81,8 @@ export type ActiveTurn = z.output<typeof ActiveTurn>
 /** What a turn that ended with `needs_input` waits for. The next turn answers it, or closes it. */
 export const Waiting = z.object({
   turn: z.string(),
-  /** Ids of the tool calls that wait for an answer. */
-  calls: z.array(z.string()),
+  /** Ids of the tool calls that wait for an answer. Absent: all that have none. */
+  calls: z.optional(z.array(z.string())),
   /** The entry that stays unsettled until it is answered. */
   draft: z.optional(EntryRef),
 })

@@ -32,11 +32,17 @@ export const TurnRow = z.object({
   last: z.optional(Head),
   /** Present while it runs, so that running turns are found without looking at the others. */
   runningSince: z.optional(z.number()),
+  /** The epoch again, of a turn that was aborted, failed, or was found dead: why calls of it have no result. */
+  broken: z.optional(z.number()),
 })
 export type TurnRow = z.output<typeof TurnRow>
 
 export const TurnTable = table("turn", {
   row: TurnRow,
   key: [text("sessionId"), int("epoch")],
-  indexes: { byId: unique(text("sessionId"), text("id")), byRunning: index(int("runningSince")) },
+  indexes: {
+    byId: unique(text("sessionId"), text("id")),
+    byRunning: index(int("runningSince")),
+    byBroken: index(text("sessionId"), int("broken")),
+  },
 })

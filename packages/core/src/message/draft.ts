@@ -1,0 +1,108 @@
+/**
+ * Drafts: entries that are still being written.
+ *
+ * Guarantee: an entry keeps its place, its role and who sees it from its first draft on; only its bodies change, until it
+ * is settled, and then never again. What follows from it (facts, ordinals) is written once.
+ */
+import { SessionTable } from "../session/model.ts"
+import type { ActiveTurn, SessionRow } from "../session/model.ts"
+import { InvalidInput } from "../storage/error.ts"
+import { fn, isUnreadable } from "../storage/transaction.ts"
+import type { Handle } from "../storage/transaction.ts"
+import { renewed } from "../turn/fence.ts"
+import { EntryTable } from "./model.ts"
+import type { EntryRef, EntryRow } from "./model.ts"
+import { entriesAt } from "./path.ts"
+import { changesReplay, isDisplayed, isReplayed, isSamePlace } from "./placement.ts"
+import type { NewEntry } from "./placement.ts"
+import { notify, notifyEntries } from "./program.ts"
+
+/** How a draft is settled that did not come to its own end. */
+export type Cut = NonNullable<EntryRow["cut"]>
+
+/** The entries at these places that are drafts. What cannot be read is left as it is. */
+export const readDrafts = fn(function* (_tx, treeId: string, places: ReadonlyArray<EntryRef>) {
+  const rows = places.length === 0 ? [] : yield* entriesAt(treeId, places)
+  return rows.flatMap((row) => (row === undefined || isUnreadable(row) || row.draft !== true ? [] : [row]))
+})
+
+/** Refuses a body that people, or the model, would see where they did not before. */
+export const checkShape = fn(function* (tx, stored: EntryRow, entry: NewEntry) {
+  const refuse = (field: string, problem: string) => tx.fail(new InvalidInput({ field, value: entry.id, problem }))
+  if (stored.role !== entry.role) return yield* refuse("draft.role", `must stay ${stored.role}`)
+  if (isDisplayed(stored) !== isDisplayed(entry) || isReplayed(stored) !== isReplayed(entry)) {
+    return yield* refuse("draft", "must keep the bodies it began with: shown, replayed, or both")
+  }
+})
+
+/** A stored draft with the content of another entry. It stays the entry, and the part of its turn, that it was. */
+export const redrafted = (row: EntryRow, { body, display, format, metadata, model }: NewEntry): EntryRow => {
+  const { body: _body, display: _display, metadata: _metadata, model: _model, ...kept } = row
+  return {
+    ...kept,
+    ...(body !== undefined && { body }),
+    ...(display !== undefined && { display }),
+    ...(model !== undefined && { model }),
+    ...(metadata !== undefined && { metadata }),
+    ...(format !== undefined && { format }),
+  }
+}
+
+/** The entry as it stays. */
+export const settled = (row: EntryRow, cut: Cut | undefined): EntryRow => {
+  const { draft: _draft, ...rest } = row
+  return cut === undefined ? rest : { ...rest, cut }
+}
+
+/** Writes new content of a stored draft. The session's revision says so; nothing else of it moves. */
+export const writeDraft = (
+  tx: Handle,
+  session: SessionRow,
+  stored: EntryRow,
+  entry: NewEntry,
+  now: number,
+): EntryRow => {
+  const row = tx.update(EntryTable, keyOf(stored), (old) => redrafted(old, entry))
+  const { revision } = tx.update(SessionTable, [session.id], (one) =>
+    renewed({ ...one, revision: one.revision + 1 }, now),
+  )
+  notify(tx, { _tag: "DraftStored", sessionId: session.id, revision, entry: row })
+  return row
+}
+
+/** Settles drafts, each with its newest content where that is given, and takes them off the running turn. */
+export const settleDrafts = (
+  tx: Handle,
+  session: SessionRow,
+  drafts: ReadonlyArray<EntryRow>,
+  cut: Cut | undefined,
+  now: number,
+  newest: (entryId: string) => NewEntry | undefined = () => undefined,
+): ReadonlyArray<EntryRow> => {
+  if (drafts.length === 0) return []
+  const rows = drafts.map((draft) =>
+    tx.update(EntryTable, keyOf(draft), (row) => {
+      const content = newest(draft.id)
+      return settled(content === undefined ? row : redrafted(row, content), cut)
+    }),
+  )
+  const { revision } = tx.update(SessionTable, [session.id], (one) => ({
+    ...withoutDrafts(one, rows),
+    historyVersion: one.historyVersion + (rows.some(changesReplay) ? 1 : 0),
+    revision: one.revision + 1,
+    updatedAt: Math.max(one.updatedAt, now),
+  }))
+  notifyEntries(tx, session, revision, rows)
+  return rows
+}
+
+const withoutDrafts = (session: SessionRow, rows: ReadonlyArray<EntryRow>): SessionRow => {
+  const { activeTurn } = session
+  if (activeTurn === undefined) return session
+  return { ...session, activeTurn: { ...activeTurn, drafts: without(activeTurn, rows) } }
+}
+
+const without = ({ drafts }: ActiveTurn, rows: ReadonlyArray<EntryRow>): Array<EntryRef> =>
+  drafts.filter((draft) => !rows.some((row) => isSamePlace(row, draft)))
+
+const keyOf = ({ branch, pos, treeId }: EntryRow) => [treeId, branch, pos] as const
