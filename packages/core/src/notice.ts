@@ -46,6 +46,13 @@ export interface TurnEnded extends OfSession {
   readonly turn: Readonly<TurnRow>
 }
 
+/** Somebody asked a running turn to stop. */
+export interface AbortRequested extends OfSession {
+  readonly _tag: "AbortRequested"
+  readonly epoch: number
+  readonly reason?: string
+}
+
 export interface StatusChanged extends OfSession {
   readonly _tag: "StatusChanged"
   readonly status: SessionStatus
@@ -92,6 +99,7 @@ export type SessionNotice =
   | HeadWasMoved
   | TurnBegan
   | TurnEnded
+  | AbortRequested
   | StatusChanged
   | QueueChanged
   | UsageRecorded

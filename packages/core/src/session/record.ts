@@ -65,6 +65,21 @@ export interface Session {
   readonly head: string | null
   /** Counts moves of the head, appends included. */
   readonly headVersion: number
+  /** The turn that runs, while one does. */
+  readonly activeTurn?: {
+    readonly id: string
+    readonly epoch: number
+    /** The instance that runs it. */
+    readonly owner: string
+    readonly host: string
+    readonly startedAt: number
+    /** When its lease ends unless it is renewed. */
+    readonly until: number
+    /** Whether somebody has asked it to stop. */
+    readonly aborting: boolean
+  }
+  /** What the last turn waits for, while `status` is `needs_input`. `calls`: tool calls; absent: all that are open. */
+  readonly waiting?: { readonly turn: string; readonly calls?: ReadonlyArray<string> }
   /** Counts what changed the history that a model is given. */
   readonly historyVersion: number
   /** Counts all changes. Give it as `expected.revision` to change only what was seen. */
@@ -130,6 +145,14 @@ export const toListed = (row: Readonly<SessionRow>, projectName: string | undefi
   if (row.model !== undefined) session.model = { ...row.model }
   if (row.purpose !== undefined) session.purpose = row.purpose
   if (row.metadata !== undefined) session.metadata = copyOf(row.metadata)
+  if (row.activeTurn !== undefined) {
+    const { abort, epoch, host, id, owner, startedAt, until } = row.activeTurn
+    session.activeTurn = { id, epoch, owner, host, startedAt, until, aborting: abort !== undefined }
+  }
+  if (row.waiting !== undefined) {
+    const { calls, turn } = row.waiting
+    session.waiting = { turn, ...(calls !== undefined && { calls: [...calls] }) }
+  }
   if (projectName !== undefined) session.projectName = projectName
   return session
 }

@@ -3,7 +3,8 @@
  * session's row.
  */
 import * as z from "zod/mini"
-import { Head, SessionFailure } from "../session/model.ts"
+import { EntryRef } from "../message/model.ts"
+import { SessionFailure } from "../session/model.ts"
 import { index, int, table, text, unique } from "../storage/table.ts"
 
 /** How a turn ended. */
@@ -28,8 +29,8 @@ export const TurnRow = z.object({
   reason: z.optional(z.string()),
   error: z.optional(SessionFailure),
   /** The first and the last entry that it wrote. */
-  first: z.optional(Head),
-  last: z.optional(Head),
+  first: z.optional(EntryRef),
+  last: z.optional(EntryRef),
   /** Present while it runs, so that running turns are found without looking at the others. */
   runningSince: z.optional(z.number()),
   /** The epoch again, of a turn that was aborted, failed, or was found dead: why calls of it have no result. */

@@ -1,0 +1,568 @@
+/**
+ * The rules of turns: how one begins, what it writes, and how it ends.
+ *
+ * One turn at a time holds a session. Its epoch is the fence, checked in every commit; its lease only says when others
+ * may give its owner up. Beginning is one commit with what the turn begins with, and ending is one with what it ends with.
+ * A concept that begins or ends turns in a commit of its own composes the halves: `planBegin` and `applyBegin`, `planEnd`
+ * and `applyEnd`.
+ */
+import { applyNewMove, standAt } from "../head/program.ts"
+import type { Stand } from "../head/program.ts"
+import { InvalidBoundary } from "../history/program.ts"
+import { checkShape, readDrafts, settleDrafts, writeDraft } from "../message/draft.ts"
+import type { Cut } from "../message/draft.ts"
+import { EntryTable, root } from "../message/model.ts"
+import type { EntryRef, EntryRow } from "../message/model.ts"
+import { entriesAt } from "../message/path.ts"
+import { isPrompt, isSamePlace } from "../message/placement.ts"
+import type { NewEntry, Placement } from "../message/placement.ts"
+import {
+  expectHead,
+  headId,
+  isSameContent,
+  notify,
+  placeAtHead,
+  placeBefore,
+  placeBehind,
+  refOf,
+  requireEntry,
+  writeAtHead,
+} from "../message/program.ts"
+import type { ExpectedHead } from "../message/program.ts"
+import { paused, withDue } from "../queue/state.ts"
+import { SessionTable } from "../session/model.ts"
+import type { ActiveTurn, SessionFailure, SessionRow, SessionStatus } from "../session/model.ts"
+import { IdConflict, OperationConflict, requireSession } from "../session/program.ts"
+import type { Scope } from "../session/program.ts"
+import { InvalidInput } from "../storage/error.ts"
+import { fn, isUnreadable } from "../storage/transaction.ts"
+import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { renewed, requireTurn, runActive } from "./fence.ts"
+import { TurnTable } from "./model.ts"
+import type { TurnOutcome, TurnRow } from "./model.ts"
+
+/** What a turn begins with. Entries are made before; a prompt `mayBeStored` when its id is not a new one. */
+export type Start =
+  | { readonly _tag: "None" }
+  | { readonly _tag: "Prompt"; readonly entry: NewEntry; readonly mayBeStored: boolean }
+  | { readonly _tag: "Edit"; readonly message: string; readonly entry: NewEntry }
+  | { readonly _tag: "Retry"; readonly message: string }
+  | { readonly _tag: "Answer"; readonly entries: ReadonlyArray<NewEntry> }
+
+/** The turn that is to begin, and who runs it. */
+export interface NewTurn extends Pick<TurnRow, "id" | "owner" | "host" | "start"> {
+  /** The length of its lease, in milliseconds. */
+  readonly lease: number
+}
+
+/** A turn that was found to be over, as it was seen: one that has renewed its lease since is not. */
+export interface Over {
+  readonly epoch: number
+  readonly beat: number
+}
+
+/** How to begin. */
+export interface BeginOptions extends ExpectedHead {
+  /** Ends the turn that runs as `interrupted`. */
+  readonly takeOver: boolean
+  /** The running turn is known to be over: it is ended as recovery would. */
+  readonly over?: Over | undefined
+}
+
+/** What a beginning has read and decided. */
+export interface BeginPlan {
+  readonly session: SessionRow
+  /** The turn that has to end first, and why. */
+  readonly ending: { readonly plan: EndPlan; readonly reason: string } | undefined
+  /** What waited for an answer and gets none any more. */
+  readonly leaving: ReadonlyArray<EntryRow>
+  /** Where the head goes first. */
+  readonly move: { readonly to: Stand; readonly reason: "edit" | "retry" } | undefined
+  readonly placement: Placement
+  readonly entries: ReadonlyArray<NewEntry>
+  /** The entry that was left unsettled, and what it becomes: the new turn goes on with it. */
+  readonly adopted: { readonly entry: EntryRow; readonly content: NewEntry } | undefined
+  /** An entry that is there already and begins the turn. */
+  readonly stored: EntryRow | undefined
+}
+
+/** Reads and decides how a turn begins. */
+export const planBegin = fn(function* (_tx, session: SessionRow, start: Start, options: BeginOptions) {
+  const ending = yield* planSuccession(session, options)
+  yield* expectHead(session, options)
+  const waitingDraft = session.waiting?.draft
+  const leaving = yield* readDrafts(session.treeId, waitingDraft === undefined ? [] : [waitingDraft])
+  const plan = yield* planStart(session, start, leaving)
+  const result: BeginPlan = { session, ending, leaving: plan.adopted === undefined ? leaving : [], ...plan }
+  return result
+})
+
+/** What becomes of the turn that runs: it ends, or it is in the way. */
+const planSuccession = fn(function* (tx, session: SessionRow, { over, takeOver }: BeginOptions) {
+  const { activeTurn } = session
+  if (activeTurn === undefined) return undefined
+  const isOver = over?.epoch === activeTurn.epoch && over.beat === activeTurn.beat
+  if (!isOver && !takeOver) return yield* tx.fail(runActive(session, activeTurn))
+  return { plan: yield* planEnd(session, activeTurn), reason: isOver ? crashRecovery : "taken-over" }
+})
+
+/** Why turns end that were found dead. */
+export const crashRecovery = "crash-recovery"
+
+type StartPlan = Pick<BeginPlan, "move" | "placement" | "entries" | "adopted" | "stored">
+
+const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: ReadonlyArray<EntryRow>) {
+  const plain = { move: undefined, entries: [], adopted: undefined, stored: undefined }
+  if (start._tag === "Edit" || start._tag === "Retry") {
+    const move = yield* planSibling(session, start)
+    const placement: Placement =
+      move === undefined ? yield* placeAtHead(session) : yield* placeBehind(session, move.to.ref, move.to.facts)
+    const plan: StartPlan = { ...plain, placement, move, entries: start._tag === "Edit" ? [start.entry] : [] }
+    return plan
+  }
+  const placement: Placement = yield* placeAtHead(session)
+  if (start._tag === "Prompt") {
+    const stored = start.mayBeStored ? yield* findPrompt(session, start.entry) : undefined
+    const plan: StartPlan = { ...plain, placement, stored, entries: stored === undefined ? [start.entry] : [] }
+    return plan
+  }
+  if (start._tag === "Answer") {
+    if (session.waiting === undefined) {
+      return yield* tx.fail(
+        new OperationConflict({ id: session.id, field: "status", expected: "needs_input", actual: session.status }),
+      )
+    }
+    const [entry] = waiting
+    const [content] = start.entries
+    // An answer that is the waiting message itself, filled in, goes on in its place.
+    if (entry !== undefined && content !== undefined && start.entries.length === 1 && content.role === entry.role) {
+      yield* checkShape(entry, content)
+      const plan: StartPlan = { ...plain, placement, adopted: { entry, content } }
+      return plan
+    }
+    const plan: StartPlan = { ...plain, placement, entries: start.entries }
+    return plan
+  }
+  const plan: StartPlan = { ...plain, placement }
+  return plan
+})
+
+/** Where the head goes so that what comes next is a sibling of a message. `undefined`: it stands there. */
+const planSibling = fn(function* (tx, session: SessionRow, start: Extract<Start, { readonly message: string }>) {
+  const entry = yield* requireEntry(session, start.message)
+  if (start._tag === "Edit" && !isPrompt(entry)) {
+    const problem = "must name something that the user said"
+    return yield* tx.fail(new InvalidInput({ field: "start.edit", value: start.message, problem }))
+  }
+  if (start._tag === "Retry" && entry.role === "tool") {
+    const problem = "is a tool result: name the message that made the call, or the prompt"
+    return yield* tx.fail(new InvalidBoundary({ sessionId: session.id, boundary: entry.id, problem }))
+  }
+  const place: EntryRef =
+    start._tag === "Retry" && isPrompt(entry) ? refOf(entry) : yield* placeBefore(entry, session.treeId)
+  if (isSamePlace(place, session.head)) return undefined
+  const to = yield* standAt(session, place)
+  if (to === undefined) {
+    const problem = "follows a message that is gone"
+    return yield* tx.fail(new InvalidBoundary({ sessionId: session.id, boundary: entry.id, problem }))
+  }
+  return { to, reason: start._tag === "Edit" ? ("edit" as const) : ("retry" as const) }
+})
+
+/** A prompt that was submitted before, when it can still begin a turn; `undefined` when it was not. */
+const findPrompt = fn(function* (tx, session: SessionRow, entry: NewEntry) {
+  const stored = yield* tx.find(EntryTable, "byId", [session.treeId, entry.id])
+  if (stored === undefined) return undefined
+  if (!isSameContent(stored, entry)) return yield* tx.fail(new IdConflict({ id: entry.id }))
+  const begun = stored.turn === undefined ? undefined : yield* tx.find(TurnTable, "byId", [session.id, stored.turn])
+  if (begun !== undefined) {
+    return yield* tx.fail(new OperationConflict({ id: entry.id, field: "turn", expected: null, actual: begun.id }))
+  }
+  if (!isSamePlace(stored, session.head)) {
+    const actual = headId(session)
+    return yield* tx.fail(new OperationConflict({ id: entry.id, field: "head", expected: entry.id, actual }))
+  }
+  return stored
+})
+
+/** A turn that has begun. */
+export interface Begun {
+  readonly turn: TurnRow
+  /** What it began with: the prompt, the answer, or what it goes on with. */
+  readonly entries: ReadonlyArray<EntryRow>
+  /** The turn that was ended for it. */
+  readonly ended: TurnRow | undefined
+}
+
+/** Writes the beginning of a turn, and the end of the one before where it still ran. */
+export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: number): Begun => {
+  const { adopted, ending, entries, leaving, move, placement, session, stored } = plan
+  const ended =
+    ending && applyEnd(tx, session, ending.plan, { outcome: "interrupted", reason: ending.reason }, now).turn
+  if (move !== undefined) applyNewMove(tx, session, move.to, leaving, { reason: move.reason, at: now })
+  else settleDrafts(tx, session, leaving, "interrupted", now)
+  const { host, id, lease, owner } = turn
+  const epoch = session.epoch + 1
+  const active: ActiveTurn = { id, epoch, owner, host, startedAt: now, beat: 0, lease, until: now + lease, drafts: [] }
+  const begun = stored ?? adopted?.entry
+  if (begun !== undefined) active.first = active.last = refOf(begun)
+  if (adopted !== undefined) active.drafts = [refOf(adopted.entry)]
+  const { revision } = tx.update(SessionTable, [session.id], (row) => running(row, active, adopted !== undefined, now))
+  const row: TurnRow = {
+    sessionId: session.id,
+    epoch,
+    id,
+    owner,
+    host,
+    start: turn.start,
+    startedAt: now,
+    runningSince: now,
+  }
+  tx.insert(TurnTable, row)
+  notify(tx, { _tag: "TurnBegan", sessionId: session.id, revision, turn: row })
+  notify(tx, { _tag: "StatusChanged", sessionId: session.id, revision, status: "running" })
+  const written = entries.length === 0 ? [] : writeAtHead(tx, session, placement, entries, active, now)
+  const went = adopted === undefined ? [] : [writeDraft(tx, session, adopted.entry, adopted.content, now)]
+  return { turn: row, entries: [...(stored === undefined ? [] : [stored]), ...went, ...written], ended }
+}
+
+/** The session while a turn runs. */
+const running = (row: SessionRow, activeTurn: ActiveTurn, isAnswered: boolean, now: number): SessionRow => {
+  const { error: _error, waiting, ...rest } = row
+  return withDue({
+    ...rest,
+    status: "running",
+    epoch: activeTurn.epoch,
+    activeTurn,
+    // Calls that waited are told otherwise from now on.
+    historyVersion: row.historyVersion + (waiting !== undefined || isAnswered ? 1 : 0),
+    revision: row.revision + 1,
+    updatedAt: Math.max(row.updatedAt, now),
+    activityAt: Math.max(row.activityAt, now),
+  })
+}
+
+/** Begins a turn in a session. TRN-01 */
+export const begin = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  start: Start,
+  options: BeginOptions,
+  turn: NewTurn,
+  now: number,
+) {
+  const session = yield* requireSession(scope, sessionId)
+  const plan = yield* planBegin(session, start, options)
+  return applyBegin(tx, plan, turn, now)
+})
+
+/** What an end has read. */
+export interface EndPlan {
+  readonly turn: TurnRow
+  readonly active: ActiveTurn
+  readonly drafts: ReadonlyArray<EntryRow>
+}
+
+/** Reads what the end of the running turn touches. */
+export const planEnd = fn(function* (tx, session: SessionRow, active: ActiveTurn) {
+  const turn = yield* tx.get(TurnTable, [session.id, active.epoch])
+  const drafts = yield* readDrafts(session.treeId, active.drafts)
+  // The row of a running turn is written with the session that names it.
+  const plan: EndPlan = { turn: turn ?? lostTurn(session, active), active, drafts }
+  return plan
+})
+
+/** What stands for the row of a turn that cannot be found: its session still has to be freed. */
+const lostTurn = ({ id: sessionId }: SessionRow, { epoch, host, id, owner, startedAt }: ActiveTurn): TurnRow => ({
+  sessionId,
+  epoch,
+  id,
+  owner,
+  host,
+  start: "none",
+  startedAt,
+})
+
+/** How a turn ends. */
+export interface Ending {
+  readonly outcome: TurnOutcome
+  readonly reason?: string | undefined
+  readonly error?: SessionFailure | undefined
+  /** With `needs_input`: the calls that wait; absent: all that are open. */
+  readonly calls?: ReadonlyArray<string> | undefined
+  /** Somebody looks at it: nothing becomes unread. */
+  readonly seen?: boolean | undefined
+  /** The newest content of a draft, where that is not stored yet. */
+  readonly newest?: ((entryId: string) => NewEntry | undefined) | undefined
+}
+
+/** What came of an end. */
+export interface Ended {
+  readonly turn: TurnRow
+  /** Whether the session should be given an automatic title now: SES-04. */
+  readonly titleDue: boolean
+  /** Whether what waits in the queue goes on, or was stopped; `empty`: nothing waits. */
+  readonly queue: "open" | "paused" | "empty"
+}
+
+/** Writes the end of the running turn: its row, its drafts, and the session, which is free again. */
+export const applyEnd = (
+  tx: Handle,
+  session: SessionRow,
+  { active, drafts, turn }: EndPlan,
+  ending: Ending,
+  now: number,
+): Ended => {
+  const kept = ending.outcome === "needs_input" ? drafts.find((draft) => isSamePlace(draft, session.head)) : undefined
+  const newest = ending.newest ?? (() => undefined)
+  const settling = drafts.filter((draft) => draft !== kept)
+  settleDrafts(tx, session, settling, cutOf(ending.outcome), now, newest)
+  const content = kept && newest(kept.id)
+  if (kept !== undefined && content !== undefined) writeDraft(tx, session, kept, content, now)
+  // As it is by now: this commit may have written entries of the turn.
+  const { activeTurn = active } = tx.update(SessionTable, [session.id], (row) => row)
+  const over = ended(turn, activeTurn, ending, now)
+  if (isLost(turn)) tx.insert(TurnTable, over)
+  else tx.update(TurnTable, [session.id, turn.epoch], () => over)
+  const row = tx.update(SessionTable, [session.id], (one) => idle(one, activeTurn, ending, kept, now))
+  const { revision, status } = row
+  notify(tx, { _tag: "TurnEnded", sessionId: session.id, revision, turn: over })
+  notify(tx, {
+    _tag: "StatusChanged",
+    sessionId: session.id,
+    revision,
+    status,
+    ...(row.error !== undefined && { error: row.error }),
+  })
+  return { turn: over, titleDue: isTitleDue(ending.outcome, row), queue: queueOf(row) }
+}
+
+/** A row that was not found is not known to run. */
+const isLost = ({ runningSince }: TurnRow): boolean => runningSince === undefined
+
+const statusOf: Readonly<Record<TurnOutcome, SessionStatus>> = {
+  completed: "idle",
+  failed: "failed",
+  aborted: "aborted",
+  needs_input: "needs_input",
+  done: "done",
+  interrupted: "interrupted",
+}
+
+/** How drafts of a turn are settled that ended so. */
+const cutOf = (outcome: TurnOutcome): Cut | undefined =>
+  outcome === "aborted" || outcome === "failed" || outcome === "interrupted" ? outcome : undefined
+
+const ended = (
+  turn: TurnRow,
+  { first, last }: ActiveTurn,
+  { error, outcome, reason }: Ending,
+  now: number,
+): TurnRow => {
+  const { runningSince: _runningSince, ...rest } = turn
+  return {
+    ...rest,
+    endedAt: Math.max(turn.startedAt, now),
+    outcome,
+    ...(reason !== undefined && { reason }),
+    ...(error !== undefined && { error }),
+    ...(first !== undefined && { first }),
+    ...(last !== undefined && { last }),
+    ...(cutOf(outcome) !== undefined && { broken: turn.epoch }),
+  }
+}
+
+/** The session after its turn. */
+const idle = (
+  session: SessionRow,
+  { id: turn, last }: ActiveTurn,
+  { calls, error, outcome, seen }: Ending,
+  kept: EntryRow | undefined,
+  now: number,
+): SessionRow => {
+  const { activeTurn: _activeTurn, error: _error, waiting: _waiting, ...rest } = session
+  const waits = outcome === "needs_input"
+  const row: SessionRow = {
+    ...rest,
+    status: statusOf[outcome],
+    ...(error !== undefined && { error }),
+    ...(waits && {
+      waiting: { turn, ...(calls !== undefined && { calls: [...calls] }), ...(kept && { draft: refOf(kept) }) },
+    }),
+    unread: session.unread || (outcome !== "aborted" && seen !== true),
+    answers: session.answers + (isAnswer(outcome) ? 1 : 0),
+    // What the model is told of calls without a result follows from how their turn ended.
+    historyVersion: session.historyVersion + (last !== undefined && !isAnswer(outcome) ? 1 : 0),
+    revision: session.revision + 1,
+    updatedAt: Math.max(session.updatedAt, now),
+    // Nobody did anything when a turn is found dead.
+    activityAt: outcome === "interrupted" ? session.activityAt : Math.max(session.activityAt, now),
+  }
+  if (outcome === "failed") return withDue(paused(row, "turn-final-failure", turn, now))
+  if (outcome === "aborted") return withDue(paused(row, "user-stop", turn, now))
+  return withDue(row)
+}
+
+const isAnswer = (outcome: TurnOutcome): boolean => outcome === "completed" || outcome === "done"
+
+/** At which answers a session is given an automatic title. */
+const titleAnswers = [1, 6, 16, 40]
+
+const isTitleDue = (outcome: TurnOutcome, { answers, titleOrigin }: SessionRow): boolean =>
+  isAnswer(outcome) && titleOrigin !== "manual" && titleAnswers.includes(answers)
+
+const queueOf = ({ queue }: SessionRow): Ended["queue"] =>
+  queue === undefined ? "empty" : queue.pause === undefined ? "open" : "paused"
+
+/**
+ * Ends a turn, with its last entries in the same commit. A turn that has ended with this outcome before is answered as it
+ * ended; any other that does not run is `StaleTurn`. TRN-03
+ */
+export const end = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  epoch: number,
+  entries: ReadonlyArray<NewEntry>,
+  ending: Ending,
+  now: number,
+) {
+  const session = yield* requireSession(scope, sessionId)
+  if (session.activeTurn?.epoch !== epoch) {
+    const before = yield* tx.get(TurnTable, [sessionId, epoch])
+    if (before?.outcome !== ending.outcome) yield* requireTurn(session, epoch)
+    const repeated: Ended = { turn: before!, titleDue: false, queue: queueOf(session) }
+    return repeated
+  }
+  const plan: EndPlan = yield* planEnd(session, session.activeTurn)
+  if (entries.length === 0) return applyEnd(tx, session, plan, ending, now)
+  const placement: Placement = yield* placeAtHead(session)
+  writeAtHead(tx, session, placement, entries, plan.active, now)
+  return applyEnd(tx, session, plan, ending, now)
+})
+
+/** Renews the lease of a running turn, and tells whether somebody wants it to stop. TRN-02 */
+export const heartbeat = fn(function* (tx, scope: Scope, sessionId: string, epoch: number, now: number) {
+  const session = yield* requireSession(scope, sessionId)
+  const { abort } = yield* requireTurn(session, epoch)
+  tx.update(SessionTable, [sessionId], (row) => renewed(row, now))
+  return abort
+})
+
+/**
+ * Marks the running turn, so that its owner stops it; where the owner is known to be gone, ends it. False: none runs.
+ * Twice is once. TRN-08
+ */
+export const abort = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  reason: string | undefined,
+  over: Over | undefined,
+  now: number,
+) {
+  const session = yield* requireSession(scope, sessionId)
+  const { activeTurn } = session
+  if (activeTurn === undefined) return false
+  if (over?.epoch === activeTurn.epoch && over.beat === activeTurn.beat) {
+    const plan: EndPlan = yield* planEnd(session, activeTurn)
+    applyEnd(tx, session, plan, { outcome: "aborted", reason }, now)
+    return true
+  }
+  if (activeTurn.abort !== undefined) return true
+  const mark = { at: now, ...(reason !== undefined && { reason }) }
+  const { revision } = tx.update(SessionTable, [sessionId], (row) => ({
+    ...row,
+    activeTurn: { ...row.activeTurn!, abort: mark },
+    revision: row.revision + 1,
+    updatedAt: Math.max(row.updatedAt, now),
+  }))
+  const { epoch } = activeTurn
+  notify(tx, { _tag: "AbortRequested", sessionId, revision, epoch, ...(reason !== undefined && { reason }) })
+  return true
+})
+
+/** A running turn says that it waits for a person, or that it goes on. It keeps running. */
+export const setWaiting = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  epoch: number,
+  waits: boolean,
+  now: number,
+) {
+  const session = yield* requireSession(scope, sessionId)
+  yield* requireTurn(session, epoch)
+  const status = waits ? "needs_input" : "running"
+  const { revision } = tx.update(SessionTable, [sessionId], (row) =>
+    renewed({ ...row, status, revision: row.revision + 1, updatedAt: Math.max(row.updatedAt, now) }, now),
+  )
+  if (session.status !== status) notify(tx, { _tag: "StatusChanged", sessionId, revision, status })
+})
+
+/**
+ * Stores what a turn is still writing: the first time at the head, then in its place. Settled it stays as it is.
+ *
+ * @param stored  where it is, when it was stored before
+ */
+export const write = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  epoch: number,
+  entry: NewEntry,
+  stored: EntryRef | undefined,
+  now: number,
+) {
+  const session = yield* requireSession(scope, sessionId)
+  const turn = yield* requireTurn(session, epoch)
+  if (stored === undefined) {
+    const placement: Placement = yield* placeAtHead(session)
+    const [row] = writeAtHead(tx, session, placement, [entry], turn, now)
+    if (entry.draft === true) tx.update(SessionTable, [sessionId], (one) => withDraft(one, refOf(row!)))
+    return row!
+  }
+  const [draft] = yield* readDrafts(session.treeId, [stored])
+  if (draft === undefined) return yield* tx.fail(new IdConflict({ id: entry.id }))
+  yield* checkShape(draft, entry)
+  if (entry.draft === true) return writeDraft(tx, session, draft, entry, now)
+  const [row] = settleDrafts(tx, session, [draft], undefined, now, () => entry)
+  tx.update(SessionTable, [sessionId], (one) => renewed(one, now))
+  return row!
+})
+
+const withDraft = (session: SessionRow, draft: EntryRef): SessionRow => {
+  const { activeTurn } = session
+  if (activeTurn === undefined) return session
+  return { ...session, activeTurn: { ...activeTurn, drafts: [...activeTurn.drafts, draft] } }
+}
+
+/** The turns of a session, newest first, before an epoch; with the ids of the entries that they wrote. TRN-09 */
+export const turns = fn(function* (tx, scope: Scope, sessionId: string, before: number | undefined, limit: number) {
+  const session = yield* requireSession(scope, sessionId)
+  const rows = yield* tx.range(TurnTable, "key", {
+    prefix: [sessionId],
+    ...(before === undefined ? {} : { before: [sessionId, before] as const }),
+    reverse: true,
+    limit,
+  })
+  const ends = rows.flatMap(({ first, last }) => [first ?? root, last ?? root])
+  const entries = yield* entriesAt(session.treeId, ends)
+  const idOf = (entry: Readonly<EntryRow> | Unreadable | undefined) =>
+    entry === undefined || isUnreadable(entry) ? undefined : entry.id
+  return rows.map((row, i): FoundTurn => ({ row, first: idOf(entries[2 * i]), last: idOf(entries[2 * i + 1]) }))
+})
+
+/** A turn, and the ids of the entries that it wrote where they are still there. */
+export interface FoundTurn {
+  readonly row: Readonly<TurnRow>
+  readonly first: string | undefined
+  readonly last: string | undefined
+}
+
+/** The running turn of a session, as whoever waits for it needs it. */
+export const active = fn(function* (_tx, scope: Scope, sessionId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  return session.activeTurn
+})
