@@ -184,7 +184,8 @@ const name = (tx: Tx.Handle, of: AnyTable, write: Write): void => {
     case "put":
       return tx.put(of, write.row)
     case "update":
-      return tx.update(of, write.key, (row) => write.change(row as Row))
+      tx.update(of, write.key, (row) => write.change(row as Row))
+      return
     case "remove":
       return tx.remove(of, write.key)
     case "removeRange":
