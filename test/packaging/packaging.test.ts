@@ -21,6 +21,7 @@ const publicEntries = {
     "@skein/core/import",
     "@skein/core/message",
     "@skein/core/project",
+    "@skein/core/query-view",
     "@skein/core/session",
     "@skein/core/storage",
   ],

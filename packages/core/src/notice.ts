@@ -7,6 +7,7 @@
  */
 import type { MoveReason } from "./head/model.ts"
 import type { EntryRow } from "./message/model.ts"
+import type { QueryViewRow } from "./query-view/model.ts"
 import type { SessionFailure, SessionStatus } from "./session/model.ts"
 import type { TurnRow } from "./turn/model.ts"
 
@@ -90,7 +91,7 @@ export interface UsageRecorded {
 /** The inner steps of a question were begun, finished or unfolded. */
 export interface QueryViewChanged extends OfSession {
   readonly _tag: "QueryViewChanged"
-  readonly queryKey: string
+  readonly view: Readonly<QueryViewRow>
 }
 
 export type SessionNotice =

@@ -5,6 +5,7 @@ import { HeadMoveTable } from "./head/model.ts"
 import { ImportTable } from "./import/model.ts"
 import { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
 import { ProjectTable } from "./project/model.ts"
+import { QueryViewTable } from "./query-view/model.ts"
 import { SessionTable } from "./session/model.ts"
 import { TurnTable } from "./turn/model.ts"
 import type { Schema } from "./storage/schema.ts"
@@ -19,6 +20,7 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   EntryTable,
   HeadMoveTable,
   TurnTable,
+  QueryViewTable,
   ImportTable,
 ]
 

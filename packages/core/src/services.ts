@@ -10,6 +10,7 @@ import { checkLayerOptions } from "./layer-options.ts"
 import type { LayerOptions } from "./layer-options.ts"
 import { Messages } from "./message/service.ts"
 import { Projects } from "./project/service.ts"
+import { QueryViews } from "./query-view/service.ts"
 import { coreSchema } from "./schema.ts"
 import { Sessions } from "./session/service.ts"
 import { defaultSettings, Settings } from "./settings.ts"
@@ -20,7 +21,7 @@ import { Storage } from "./storage/storage.ts"
 
 export type { LayerOptions }
 
-export type Services = Sessions | Projects | Messages | Heads | History | Storage
+export type Services = Sessions | Projects | Messages | Heads | History | QueryViews | Storage
 
 const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOptions): SkeinSettings => ({
   owner: options.owner,
@@ -43,7 +44,7 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
   Layer.unwrap(Effect.map(checkLayerOptions(options), servicesWith))
 
 const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError, Backend> =>
-  Layer.mergeAll(Sessions.layer, Projects.layer, Messages.layer, Heads.layer, History.layer).pipe(
+  Layer.mergeAll(Sessions.layer, Projects.layer, Messages.layer, Heads.layer, History.layer, QueryViews.layer).pipe(
     Layer.provideMerge(Storage.layer(coreSchema(options.tables), options)),
     // Given on, for what is built on top: it has to see the same settings.
     Layer.provideMerge(Layer.succeed(Settings, settingsOf(options))),

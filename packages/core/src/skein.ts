@@ -37,6 +37,8 @@ import type {
 } from "./message/service.ts"
 import { Projects } from "./project/service.ts"
 import type { Project, ProjectList, Relocated } from "./project/service.ts"
+import { QueryViews } from "./query-view/service.ts"
+import type { ExpandQuery, QueryView, TurnQuery, ViewChange } from "./query-view/service.ts"
 import { layer } from "./services.ts"
 import type { LayerOptions, Services } from "./services.ts"
 import { Sessions } from "./session/service.ts"
@@ -207,6 +209,16 @@ export interface Skein<M = Json> {
       options?: DeleteOptions & CallOptions,
     ): Promise<{ readonly removed: number; readonly head: string | null }>
   }
+  readonly queryViews: {
+    /** Shows the steps of a question as running, in the turn that runs. */
+    start(session: string, query: TurnQuery, options?: TransactOptions & CallOptions): Promise<ViewChange>
+    /** Ends and folds the steps of a question that this turn has running. */
+    finish(session: string, query: TurnQuery, options?: TransactOptions & CallOptions): Promise<ViewChange>
+    /** Keeps the steps of a question unfolded, also when they are finished. */
+    forceExpand(session: string, query: ExpandQuery, options?: TransactOptions & CallOptions): Promise<ViewChange>
+    /** The views of those of the questions that were ever started. */
+    list(session: string, queryKeys: ReadonlyArray<string>, options?: CallOptions): Promise<ReadonlyArray<QueryView>>
+  }
   /** Commits a transaction program of your own, over skein's tables and yours. */
   transact<A, E>(program: Tx<A, E>, options?: TransactOptions & CallOptions): Promise<A>
   /** Runs a program that only reads, on one snapshot. */
@@ -249,6 +261,7 @@ const open = async <M = Json>(
       history: History,
       messages: Messages,
       projects: Projects,
+      queryViews: QueryViews,
       sessions: Sessions,
       storage: Storage,
       services: Effect.context<Services>(),
@@ -258,7 +271,7 @@ const open = async <M = Json>(
     await runtime.dispose()
     throw Cause.squash(context.cause)
   }
-  const { heads, history, messages, projects, services, sessions, storage } = context.value
+  const { heads, history, messages, projects, queryViews, services, sessions, storage } = context.value
   const { dialect = defaultSettings.dialect } = options
   const toInput = (message: NewMessage<M>): MessageInput => {
     if (typeof message === "string") return { role: "user", body: dialect.prompt(message) }
@@ -357,6 +370,12 @@ const open = async <M = Json>(
       nameBranch: (session, branch, name, options) =>
         call(options, (own) => heads.nameBranch(session, branch, name, own)),
       deleteBranch: (session, branch, options) => call(options, (own) => heads.deleteBranch(session, branch, own)),
+    },
+    queryViews: {
+      start: (session, query, options) => call(options, (own) => queryViews.start(session, query, own)),
+      finish: (session, query, options) => call(options, (own) => queryViews.finish(session, query, own)),
+      forceExpand: (session, query, options) => call(options, (own) => queryViews.forceExpand(session, query, own)),
+      list: (session, queryKeys, options) => plainCall(options, () => queryViews.list(session, queryKeys)),
     },
     transact: (program, options) => call(options, (own) => storage.transact(program, own)),
     read: (program, options) => plainCall(options, () => storage.read(program)),

@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { generic } from "../src/history/dialects/generic.ts"
 import { layer } from "../src/services.ts"
+import { SessionTable } from "../src/session/model.ts"
 import { Skein } from "../src/skein.ts"
 import { naive } from "./support/naive-backend.ts"
 import type { Naive } from "./support/naive-backend.ts"
@@ -14,7 +15,14 @@ const noted = Tx.make(function* (tx) {
   tx.insert(Note, { id: "n" })
 })
 
-/** A store with a project of `/w` and a session `s` of two messages. */
+/** A session `r` in which a turn runs. */
+const running = Tx.make(function* (tx) {
+  const turn = { id: "t", epoch: 1, owner: "o", host: "h", startedAt: 0, beat: 0, lease: 30_000, until: 0, drafts: [] }
+  yield* tx.get(SessionTable, ["r"])
+  tx.update(SessionTable, ["r"], (row) => ({ ...row, epoch: 1, activeTurn: turn }))
+})
+
+/** A store with a project of `/w`, a session `s` of two messages, and a session `r` in which a turn runs. */
 const opened = async () => {
   const engine = naive()
   const skein = await Skein.open(engine.layer, { tables: [Note] })
@@ -22,6 +30,8 @@ const opened = async () => {
   await skein.sessions.create({ id: "s" })
   await skein.messages.append("s", { id: "m1", body: "one", role: "user" })
   await skein.messages.append("s", { id: "m2", body: "two", role: "assistant" })
+  await skein.sessions.create({ id: "r" })
+  await skein.transact(running)
   return { engine, skein }
 }
 
@@ -84,6 +94,10 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["heads.deepest", ["s", "m1"], "options"],
   ["heads.nameBranch", ["s", 1, "name"], "options"],
   ["heads.deleteBranch", ["s", 1], "options"],
+  ["queryViews.start", ["r", { queryKey: "q", epoch: 1 }], "options"],
+  ["queryViews.finish", ["r", { queryKey: "q", epoch: 1 }], "options"],
+  ["queryViews.forceExpand", ["r", { queryKey: "q" }], "options"],
+  ["queryViews.list", ["r", ["q"]], "options"],
   ["transact", [noted], "options"],
   ["read", [Tx.succeed(1)], "options"],
   ["run", [Effect.succeed(1)], "options"],
@@ -97,6 +111,7 @@ const plain = new Set([
   "projects.get",
   "projects.list",
   "history.read",
+  "queryViews.list",
   "read",
   "run",
 ])

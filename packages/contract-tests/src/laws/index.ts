@@ -8,6 +8,7 @@ import { historyLaws } from "./history.ts"
 import { messageLaws } from "./message.ts"
 import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
+import { queryViewLaws } from "./query-view.ts"
 import { sessionLaws } from "./session.ts"
 import { storageLaws } from "./storage/index.ts"
 
@@ -18,6 +19,7 @@ export const laws: ReadonlyArray<Law> = [
   ...messageLaws,
   ...headLaws,
   ...historyLaws,
+  ...queryViewLaws,
   ...conversationLaws,
   ...ownTableLaws,
 ]

@@ -73,6 +73,8 @@ export const ActiveTurn = z.object({
   last: z.optional(EntryRef),
   /** Entries that it is still writing. */
   drafts: z.array(EntryRef),
+  /** Questions whose steps it has running, by the keys of their views. */
+  views: z.optional(z.array(z.string())),
   /** Somebody wants it to stop. */
   abort: z.optional(z.object({ at: z.number(), reason: z.optional(z.string()) })),
 })
