@@ -25,3 +25,13 @@ export { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
 export { ProjectTable } from "./project/model.ts"
 export { QueryViewTable } from "./query-view/model.ts"
 export { SessionTable } from "./session/model.ts"
+
+export { mcodeStatus, openProgramNodeStatus, openProgramStatus, wireStatus, wireStatusOf } from "./turn/status.ts"
+export type {
+  McodeStatus,
+  OpenProgramNodeStatus,
+  OpenProgramStatus,
+  ReadStatus,
+  StatusWords,
+  WireStatus,
+} from "./turn/status.ts"

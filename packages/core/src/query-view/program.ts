@@ -40,7 +40,10 @@ export const start = fn(function* (tx, scope: Scope, sessionId: string, question
     tx.insert(QueryViewTable, first)
     return told(tx, first, now, (views) => [...views, queryKey])
   }
-  const view = tx.update(QueryViewTable, [sessionId, queryKey], ({ finishedAt: _finishedAt, ...row }) => ({ ...row, ...run }))
+  const view = tx.update(QueryViewTable, [sessionId, queryKey], ({ finishedAt: _finishedAt, ...row }) => ({
+    ...row,
+    ...run,
+  }))
   return told(tx, view, now, (views) => [...views, queryKey])
 })
 
