@@ -4,6 +4,7 @@
 import { Busy, Corrupt, compare, Unknown } from "@skein/core/storage"
 import type {
   Bound,
+  EngineLocks,
   EngineRead,
   Index,
   Key,
@@ -14,6 +15,7 @@ import type {
   StoredRow,
 } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import { changed, driven, nothing, reading, withheld, writing } from "./wrap.ts"
 import type { Change, Good } from "./wrap.ts"
 
@@ -67,6 +69,10 @@ const law = {
   keptUnreadable: "STO-08, STO-09 an upgrade keeps rows",
   full: "STO-07, A29 a full store refuses with Full",
   waits: "STO-07 a write waits for another writer",
+  locks: "TRN-02 a lock is held until its scope ends",
+  oneLock: "TRN-02 of those who take a lock at once",
+  locksEnd: "TRN-02 closing a store lets go of its locks",
+  ownLocks: "TRN-02 locks are of their store",
 } as const
 
 const mutant = (name: string, breaks: string, of: Mutant["of"], inHistories = false): Mutant => ({
@@ -680,10 +686,66 @@ const otherMutants: ReadonlyArray<Mutant> = [
   ),
 ]
 
+// Locks
+
+/** One whose locks are others. */
+const locking = (name: string, breaks: string, change: (locks: EngineLocks) => Partial<EngineLocks>): Mutant =>
+  mutant(name, breaks, (good) => ({
+    ...good,
+    open: (schema) =>
+      Effect.map(good.open(schema), (engine) => ({
+        ...engine,
+        locks: { ...engine.locks!, ...change(engine.locks!) },
+      })),
+  }))
+
+/** The locks of one that cannot tell stores apart. */
+const everywhere = new Set<string>()
+
+const lockMutants: ReadonlyArray<Mutant> = [
+  locking("says of every lock that it is free", law.locks, () => ({ isHeld: () => Effect.succeed(false) })),
+  locking("knows of its own locks only", law.locks, ({ hold, isHeld }) => {
+    const own = new Set<string>()
+    return {
+      hold: (name) => Effect.tap(hold(name), () => Effect.sync(() => own.add(name))),
+      isHeld: (name) => Effect.map(isHeld(name), (held) => held && own.has(name)),
+    }
+  }),
+  locking("keeps a lock when its scope has ended", law.locks, ({ hold }) => ({
+    hold: (name) => Scope.provide(hold(name), Scope.makeUnsafe()),
+  })),
+  locking("takes a lock that it holds already once more", law.locks, ({ hold }) => {
+    const own = new Set<string>()
+    return {
+      hold: (name) => (own.has(name) ? Effect.void : Effect.tap(hold(name), () => Effect.sync(() => own.add(name)))),
+    }
+  }),
+  locking("gives a lock to all who ask at once", law.oneLock, ({ hold }) => ({
+    hold: (name) => Effect.catch(hold(name), () => Effect.void),
+  })),
+  mutant("keeps its locks when it is closed", law.locksEnd, (good) => ({
+    ...good,
+    open: (schema) => Effect.map(good.open(schema), (engine) => ({ ...engine, close: Effect.void })),
+  })),
+  locking("has the same locks in every store", law.ownLocks, () => ({
+    hold: (name) =>
+      Effect.acquireRelease(
+        Effect.suspend(() => {
+          if (everywhere.has(name)) return Effect.fail(new Busy({}))
+          everywhere.add(name)
+          return Effect.void
+        }),
+        () => Effect.sync(() => everywhere.delete(name)),
+      ),
+    isHeld: (name) => Effect.sync(() => everywhere.has(name)),
+  })),
+]
+
 export const mutants: ReadonlyArray<Mutant> = [
   ...readMutants,
   ...writeMutants,
   ...valueMutants,
   ...transactionMutants,
   ...otherMutants,
+  ...lockMutants,
 ]

@@ -4,14 +4,16 @@
  * Guarantee: an upgrade is done entirely or not at all. Whoever had the store open before it finds it closed, as with an
  * engine that shuts out connections of an older layout.
  */
-import { planUpgrade, rememberedSchema, VersionMismatch } from "@skein/core/storage"
-import type { AnyTable, Schema, StoredSchema, TableRebuild } from "@skein/core/storage"
+import { lockPlace, planUpgrade, rememberedSchema, VersionMismatch } from "@skein/core/storage"
+import type { AnyTable, LockPlace, Schema, StoredSchema, TableRebuild } from "@skein/core/storage"
 import { TableData } from "./table-data.ts"
 
 export class Database {
   #tables: ReadonlyMap<string, TableData> = new Map()
   #schema: StoredSchema | undefined
   #layout = 0
+  /** The locks that are held by anybody who has the database open. */
+  readonly locks: LockPlace = lockPlace()
 
   /** Changes with every upgrade. */
   get layout(): number {

@@ -4,7 +4,7 @@
  * Guarantee: a machine runs from its first read to its last write without anything between, so all runs are serialised.
  * Writes that are refused are taken back before `done` is called.
  */
-import { Closed, Constraint, Corrupt, Full, Unknown, VersionMismatch } from "@skein/core/storage"
+import { Closed, Constraint, Corrupt, Full, ownLocks, Unknown, VersionMismatch } from "@skein/core/storage"
 import type { Engine, Machine, RowWrite, StorageReason, WriteStep } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import type { Database } from "./database.ts"
@@ -12,6 +12,7 @@ import type { Undo } from "./table-data.ts"
 
 export const makeEngine = (database: Database, capacity: number): Engine => {
   const { layout } = database
+  const locks = ownLocks(database.locks, reasonOf)
   let open = true
 
   const failureOf = (machine: Machine): StorageReason | undefined => {
@@ -32,8 +33,10 @@ export const makeEngine = (database: Database, capacity: number): Engine => {
 
   return {
     run: (machine, _options, done) => done(failureOf(machine)),
+    locks,
     close: Effect.sync(() => {
       open = false
+      locks.close()
     }),
   }
 }

@@ -5,8 +5,8 @@
  * returned. Nothing waits: a store that somebody else is writing to is `Busy` at once. A run works on the tables it was
  * compiled for: when another process has upgraded them, it fails before the machine has begun.
  */
-import { Closed } from "@skein/core/storage"
-import type { Engine, Machine, RunOptions, Schema, StorageReason } from "@skein/core/storage"
+import { Closed, ownLocks } from "@skein/core/storage"
+import type { Engine, LockPlace, Machine, RunOptions, Schema, StorageReason } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import { judge } from "./bookkeeping.ts"
 import { reasonOf } from "./classify.ts"
@@ -22,6 +22,7 @@ export interface Store {
   readonly reader: Connection
   /** `schema_version` of the layout that was judged: SQLite changes it with every change of a table or an index. */
   readonly layout: number
+  readonly lockPlace: LockPlace
 }
 
 const layoutSql = "PRAGMA schema_version"
@@ -47,7 +48,8 @@ interface Lanes {
   readonly read: Lane
 }
 
-export const makeEngine = ({ layout, reader, schema, writer }: Store): Engine => {
+export const makeEngine = ({ layout, lockPlace, reader, schema, writer }: Store): Engine => {
+  const locks = ownLocks(lockPlace, (thrown) => reasonOf(thrown, "open"))
   let judged = layout
   const write = makeLane(writer)
   // Let go of when closed: a library may keep files open as long as anything that was compiled can still be reached.
@@ -94,8 +96,10 @@ export const makeEngine = ({ layout, reader, schema, writer }: Store): Engine =>
   return {
     run: (machine, options, done) =>
       done(lanes === undefined ? new Closed({}) : failureOf(lanes[options.mode], machine, options)),
+    locks,
     close: Effect.sync(() => {
       lanes = undefined
+      locks.close()
       closeConnections(writer, reader)
     }),
   }

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { reasonOf } from "./classify.ts"
 import { makeEngine } from "./engine.ts"
+import { host } from "./host.ts"
 import { libsql } from "./libsql.ts"
 import { openStore } from "./open.ts"
 import { settingsOf } from "./options.ts"
@@ -31,7 +32,16 @@ export const make = (options: Options): Backend["Service"] => {
   const settings = settingsOf(options)
   const isFile = "location" in settings && settings.location._tag === "File"
   return Backend.of({
-    capabilities: { durable: isFile, multiProcess: isFile, blocking: true, groupPrograms: 64 },
+    capabilities: {
+      durable: isFile,
+      multiProcess: isFile,
+      blocking: true,
+      groupPrograms: 64,
+      // Looked up by whoever asks: nothing is, before a store is opened.
+      get host() {
+        return isFile ? host() : undefined
+      },
+    },
     open: (schema) =>
       Effect.try({
         try: () => {

@@ -6,7 +6,7 @@
  * transaction under the write lock, and what is to be done is judged again inside it; so of processes that open together
  * one does it, and a crash leaves the old store.
  */
-import { Unavailable } from "@skein/core/storage"
+import { lockPlace, Unavailable } from "@skein/core/storage"
 import type { Schema } from "@skein/core/storage"
 import { judge } from "./bookkeeping.ts"
 import { classify } from "./classify.ts"
@@ -16,6 +16,7 @@ import { layoutOf } from "./engine.ts"
 import type { Store } from "./engine.ts"
 import { besides, fileState, whyUnavailable } from "./location.ts"
 import type { FileLocation } from "./location.ts"
+import { locksBeside } from "./locks.ts"
 import type { Settings } from "./options.ts"
 import { upgrade, upgradeSettings } from "./upgrade.ts"
 
@@ -30,7 +31,7 @@ export const openStore = (driver: Driver, settings: Settings, schema: Schema): S
 const openMemory = (driver: Driver, settings: Settings, schema: Schema): Store => {
   const writer = new Connection(driver, ":memory:")
   configure(writer, settings)
-  return { schema, writer, reader: writer, layout: bringUpToDate(writer, schema) }
+  return { schema, writer, reader: writer, layout: bringUpToDate(writer, schema), lockPlace: lockPlace() }
 }
 
 const openFile = (driver: Driver, location: FileLocation, settings: Settings, schema: Schema): Store => {
@@ -44,7 +45,7 @@ const openFile = (driver: Driver, location: FileLocation, settings: Settings, sc
     reader = connect(driver, location, mode)
     configure(reader, settings)
     reader.exec("PRAGMA query_only = ON")
-    return { schema, writer, reader, layout }
+    return { schema, writer, reader, layout, lockPlace: locksBeside(driver, location.path) }
   } catch (thrown) {
     writer.close()
     reader?.close()

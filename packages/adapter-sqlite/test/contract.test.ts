@@ -23,7 +23,7 @@ suite("sqlite", {
   fresh: () => place(),
   small: () => place({ maxBytes: 4 * 1024 * 1024 }),
   dispose: ({ path }) => {
-    for (const suffix of Object.keys(filesOf(path))) rmSync(path + suffix)
+    for (const suffix of Object.keys(filesOf(path))) rmSync(path + suffix, { recursive: true })
   },
   damage: ({ path }, table, key) => {
     const columns = query(path, "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", table)

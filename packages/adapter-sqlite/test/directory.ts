@@ -2,7 +2,7 @@
  * A directory of one test file, removed when its tests are over, and what is in it.
  */
 import { createHash } from "node:crypto"
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { afterAll } from "vitest"
@@ -28,13 +28,16 @@ export const closedCopy = (path: string): string => {
   return copy
 }
 
-/** The content of a file and of all that lies beside it under its name, as hashes by suffix. */
+/** The content of a file and of all that lies beside it under its name, as hashes by suffix; of directories, a list. */
 export const filesOf = (path: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     readdirSync(dirname(path))
       .filter((name) => name.startsWith(basename(path)))
       .toSorted()
-      .map((name) => [name.slice(basename(path).length), hashOf(readFileSync(join(dirname(path), name)))]),
+      .map((name) => [name.slice(basename(path).length), contentOf(join(dirname(path), name))]),
   )
+
+const contentOf = (path: string): string =>
+  statSync(path).isDirectory() ? readdirSync(path).toSorted().join() : hashOf(readFileSync(path))
 
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex")

@@ -3,7 +3,7 @@
  * vitest.
  */
 export type { Harness, Place } from "./harness.ts"
-export { law, lawWith } from "./law.ts"
+export { law, lawWith, NotApplicable } from "./law.ts"
 export type { Law, LawOptions, Need, Store } from "./law.ts"
 export { laws } from "./laws/index.ts"
 export { storageLaws } from "./laws/storage/index.ts"

@@ -6,6 +6,7 @@
  * breaks the law.
  */
 import type { Backend, Key } from "@skein/core/storage"
+import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -34,6 +35,9 @@ export interface Store {
   /** All that is stored, as one text: equal when nothing was changed. While nobody has the store open. */
   readonly picture: Effect.Effect<string>
 }
+
+/** What a law fails with when it finds, while it runs, that it does not apply to this store. Nothing is wrong then. */
+export class NotApplicable extends Data.TaggedError("NotApplicable")<{ readonly reason: string }> {}
 
 export interface Law {
   /** Begins with the identifiers it proves, and states the fact. */

@@ -43,8 +43,9 @@ export const suite = <P extends Place>(
       const reason = obstacle(law, harness)
       const register = reason === undefined ? test : test.skip
       const title = reason === undefined ? law.name : `${law.name} [${reason}]`
-      register(title, { timeout: settings.limit + 5_000 }, async () => {
+      register(title, { timeout: settings.limit + 5_000 }, async ({ skip }) => {
         const result = await Effect.runPromise(tryLaw(law, harness, settings))
+        if (result.status === "not applicable") skip(result.reason)
         if (result.status === "failed") throw result.error
       })
     }

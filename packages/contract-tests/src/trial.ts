@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { makeStore, obstacle } from "./harness.ts"
 import type { Harness, Place, Settings } from "./harness.ts"
+import { NotApplicable } from "./law.ts"
 import type { Law } from "./law.ts"
 
 /** How one law ended. */
@@ -45,6 +46,10 @@ export const tryLaw = <P extends Place>(law: Law, harness: Harness<P>, settings:
     })
     const milliseconds = (yield* Clock.currentTimeMillis) - started
     if (exit._tag === "Success") return { law: law.name, milliseconds, status: "passed" }
-    const error = new BrokenLaw(law.name, settings.seed, Cause.squash(exit.cause))
+    const failure = Cause.squash(exit.cause)
+    if (failure instanceof NotApplicable) {
+      return { law: law.name, milliseconds, status: "not applicable", reason: `not applicable: ${failure.reason}` }
+    }
+    const error = new BrokenLaw(law.name, settings.seed, failure)
     return { law: law.name, milliseconds, status: "failed", error }
   })

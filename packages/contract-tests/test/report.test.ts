@@ -2,7 +2,7 @@ import { Backend } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { describe, expect, it } from "vitest"
-import { law, lawWith, report } from "../src/index.ts"
+import { law, lawWith, NotApplicable, report } from "../src/index.ts"
 import type { Harness } from "../src/index.ts"
 
 /** A store that laws of this file do not open. */
@@ -41,15 +41,18 @@ describe("report", () => {
   it("API-03 answers one result a law, in order: passed, failed, not applicable with its reason", async () => {
     const dies = law("STO-02 dies", () => Effect.die("a defect"))
     const needs = lawWith({ needs: ["damage", "picture"] }, "STO-09 needs", () => Effect.die("not reached"))
-    const results = await report(noting().harness, { seed: 7 }, [holds, fails, dies, needs])
+    const finds = law("STO-09 finds", () => Effect.fail(new NotApplicable({ reason: "the engine has none" })))
+    const results = await report(noting().harness, { seed: 7 }, [holds, fails, dies, needs, finds])
     expect(results.map(({ law, status }) => [law, status])).toEqual([
       ["STO-01 holds", "passed"],
       ["STO-02 fails", "failed"],
       ["STO-02 dies", "failed"],
       ["STO-09 needs", "not applicable"],
+      ["STO-09 finds", "not applicable"],
     ])
     expect(results[1]).toMatchObject({ error: { message: "STO-02 fails\nnot as it should be\n(seed 7)" } })
     expect(results[3]).toMatchObject({ reason: "not applicable: the harness has no damage, no picture" })
+    expect(results[4]).toMatchObject({ reason: "not applicable: the engine has none" })
   })
 
   it("API-03 gives each law a store of its own, and takes it away when the law has ended, however it ended", async () => {

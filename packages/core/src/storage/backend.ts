@@ -32,19 +32,22 @@ export interface Capabilities {
    * The name of what has one wall clock: this machine, or the origin of a page. Leases of owners with the same name are
    * judged by the time, others by watching them. Default: this process alone.
    */
-  readonly host?: string
+  readonly host?: string | undefined
   /** How long the lease of a turn is, in milliseconds: longer where timers are slowed down. Default 30,000. */
   readonly lease?: number
 }
 
 /**
  * Locks with names, apart from rows and transactions, which the system lets go of when their holder is gone, however it
- * went. They prove that an owner is dead before its lease has run out.
+ * went. They prove that an owner is dead before its lease has run out. Names are 1 to 128 of `A–Z a–z 0–9 _ -`.
  */
 export interface EngineLocks {
-  /** Takes a lock that nobody else takes, until the scope closes, the engine is closed, or the process ends. */
+  /**
+   * Takes a lock until the scope closes, the engine is closed, or the process ends. `Busy` at once while anybody holds it,
+   * this engine included: waiting is done above.
+   */
   readonly hold: (name: string) => Effect.Effect<void, StorageReason, Scope.Scope>
-  /** Whether anybody holds it, in any process. Fails where that cannot be told. */
+  /** Whether anybody holds it, in any process and through any open engine. Fails where that cannot be told. */
   readonly isHeld: (name: string) => Effect.Effect<boolean, StorageReason>
 }
 

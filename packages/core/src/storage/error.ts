@@ -106,7 +106,7 @@ export type StorageReason =
   | Unknown
 
 /** What storage was doing when it failed. */
-export type StorageOperation = "open" | "read" | "commit" | "close"
+export type StorageOperation = "open" | "read" | "commit" | "lock" | "close"
 
 /**
  * Storage failed. Nothing above the port knows more than `reason` tells.

@@ -18,13 +18,15 @@ import { parseInput } from "../input.ts"
 import { WriteOptionsInput } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import { Backend } from "./backend.ts"
-import type { Capabilities, Durability, Engine, EngineLocks, WriteStep } from "./backend.ts"
+import type { Capabilities, Durability, Engine, WriteStep } from "./backend.ts"
 import { makeChangeFeed } from "./changes.ts"
 import type { Change, ChangedRow } from "./changes.ts"
 import { Closed, InvalidInput, StorageError } from "./error.ts"
 import type { StorageOperation, StorageReason } from "./error.ts"
 import { makeGroup } from "./group.ts"
 import type { Group, GroupFacts, Result } from "./group.ts"
+import { locksOf } from "./locks.ts"
+import type { Locks } from "./locks.ts"
 import { backoff, defaultBusyBudget, retryWhileBusy } from "./retry.ts"
 import type { Schema } from "./schema.ts"
 import { annotated, span } from "./span.ts"
@@ -65,7 +67,7 @@ export class Storage extends Context.Service<
      */
     readonly observe: (listener: NoticeListener) => Effect.Effect<void, never, Scope.Scope>
     /** The engine's locks, where it has any. */
-    readonly locks: EngineLocks | undefined
+    readonly locks: Locks | undefined
     /** Lets what is in flight end, then releases the engine. Later calls fail with `Closed`. Closing twice is safe. */
     readonly close: Effect.Effect<void>
   }
@@ -123,7 +125,8 @@ export const makeStorage = (
     const release = yield* Effect.cached(connected.release)
     const close = Effect.andThen(connected.refuseCalls, release)
     yield* Effect.addFinalizer(() => close)
-    return Storage.of({ capabilities, transact, read, changes, observe, locks: engine.locks, close })
+    const locks = engine.locks && locksOf(engine.locks, busyBudget)
+    return Storage.of({ capabilities, transact, read, changes, observe, locks, close })
   })
 
 interface Connection {

@@ -10,6 +10,7 @@ import { groupLaws } from "./groups.ts"
 import { randomHistoryLaws } from "./histories/index.ts"
 import { interruptionLaws } from "./interruption.ts"
 import { lifeLaws } from "./life.ts"
+import { lockLaws } from "./locks.ts"
 import { orderingLaws } from "./ordering.ts"
 import { uniquenessLaws } from "./uniqueness.ts"
 import { unreadableLaws } from "./unreadable.ts"
@@ -29,6 +30,7 @@ export const storageLaws: ReadonlyArray<Law> = [
   ...changeLaws,
   ...unreadableLaws,
   ...lifeLaws,
+  ...lockLaws,
   ...versionLaws,
   ...contentionLaws,
   ...randomHistoryLaws,
