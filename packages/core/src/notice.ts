@@ -21,6 +21,10 @@ export interface EntriesCommitted extends OfSession {
   readonly _tag: "EntriesCommitted"
   readonly treeId: string
   readonly entries: ReadonlyArray<Readonly<EntryRow>>
+  /** They are not on the path of the session. */
+  readonly beside?: true
+  /** They were there before, settled, with another content. */
+  readonly replaced?: true
 }
 
 /** An entry that is still being written was stored for the first time, or again. */
@@ -42,6 +46,7 @@ export interface TurnBegan extends OfSession {
   readonly turn: Readonly<TurnRow>
 }
 
+/** The last notice of its turn, but for what comes next in the session. */
 export interface TurnEnded extends OfSession {
   readonly _tag: "TurnEnded"
   readonly turn: Readonly<TurnRow>

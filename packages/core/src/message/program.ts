@@ -9,7 +9,7 @@ import { SessionTable } from "../session/model.ts"
 import type { ActiveTurn, SessionRow } from "../session/model.ts"
 import { InvalidCursor } from "../cursor.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
-import type { SessionNotice } from "../notice.ts"
+import type { EntriesCommitted, SessionNotice } from "../notice.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
@@ -235,10 +235,11 @@ export const notifyEntries = (
   { id: sessionId, treeId }: SessionRow,
   revision: number,
   rows: ReadonlyArray<EntryRow>,
+  how: Pick<EntriesCommitted, "beside" | "replaced"> = {},
 ): void => {
   const entries = rows.filter((row) => row.draft !== true)
   for (const entry of rows) if (entry.draft === true) notify(tx, { _tag: "DraftStored", sessionId, revision, entry })
-  if (entries.length > 0) notify(tx, { _tag: "EntriesCommitted", sessionId, treeId, revision, entries })
+  if (entries.length > 0) notify(tx, { _tag: "EntriesCommitted", sessionId, treeId, revision, entries, ...how })
 }
 
 /** `tx.notify`, for notices of skein's own. */
@@ -278,7 +279,7 @@ export const append = fn(function* (
     const next = beside(row, placement, now)
     return epoch === undefined ? next : renewed(next, now)
   })
-  notifyEntries(tx, session, revision, rows)
+  notifyEntries(tx, session, revision, rows, { beside: true })
   return rows
 })
 
@@ -396,7 +397,7 @@ export const replaceUnanswered = fn(function* (
     revision: one.revision + 1,
     updatedAt: Math.max(one.updatedAt, now),
   }))
-  notifyEntries(tx, session, revision, [row])
+  notifyEntries(tx, session, revision, [row], { replaced: true, ...(!onPath && { beside: true }) })
   const result: Stored = { rows: [row], onPath }
   return result
 })

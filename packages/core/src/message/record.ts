@@ -4,6 +4,7 @@
 import { isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
 import type { Compaction, EntryKind, EntryRow, Format, Role } from "./model.ts"
+import type { NewEntry } from "./placement.ts"
 
 /** One thing that happened in a conversation, as it is stored. `display` and `model` are the same body where one serves. */
 export interface Message<M = unknown> {
@@ -33,10 +34,18 @@ export interface Message<M = unknown> {
   readonly unreadable?: string
 }
 
-export const toMessage = (row: EntryRow | Unreadable): Message => {
-  if (isUnreadable(row)) return placeholder(row)
-  const { body, branch, compaction, createdAt, display, format, id, kind, metadata, model, role } = row
-  const message: { -readonly [Key in keyof Message]: Message[Key] } = { id, kind, role, createdAt, branch }
+export const toMessage = (row: EntryRow | Unreadable): Message =>
+  isUnreadable(row) ? placeholder(row) : Object.assign(unplaced(row), { branch: row.branch })
+
+/** A message as it is before it has a place. */
+export const unplaced = (row: NewEntry): Omit<Message, "branch"> => {
+  const { body, compaction, createdAt, display, format, id, kind, metadata, model, role } = row
+  const message: { -readonly [Key in keyof Message as Exclude<Key, "branch">]: Message[Key] } = {
+    id,
+    kind,
+    role,
+    createdAt,
+  }
   const shown = body ?? display
   const replayed = body ?? model
   if (shown !== undefined) message.display = shown

@@ -327,7 +327,6 @@ export const applyEnd = (
   else tx.update(TurnTable, [session.id, turn.epoch], () => over)
   const row = tx.update(SessionTable, [session.id], (one) => idle(one, activeTurn, ending, kept, now))
   const { revision, status } = row
-  notify(tx, { _tag: "TurnEnded", sessionId: session.id, revision, turn: over })
   notify(tx, {
     _tag: "StatusChanged",
     sessionId: session.id,
@@ -335,6 +334,7 @@ export const applyEnd = (
     status,
     ...(row.error !== undefined && { error: row.error }),
   })
+  notify(tx, { _tag: "TurnEnded", sessionId: session.id, revision, turn: over })
   return { turn: over, titleDue: isTitleDue(ending.outcome, row), queue: queueOf(row) }
 }
 
