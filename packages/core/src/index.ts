@@ -5,7 +5,7 @@
  * stand on an adapter: `@skein/adapter-memory`, `@skein/adapter-sqlite`, `@skein/adapter-indexeddb`.
  */
 export { Skein } from "./skein.ts"
-export type { CallOptions, Envelope, NewMessage, OpenOptions, Submission } from "./skein.ts"
+export type { CallOptions, Ending, Envelope, NewMessage, OpenOptions, Start, Submission, Turn } from "./skein.ts"
 export { layer } from "./services.ts"
 export type { LayerOptions, Services } from "./services.ts"
 export { defaultSettings, Settings } from "./settings.ts"
@@ -17,14 +17,17 @@ export { Heads } from "./head/service.ts"
 export { History } from "./history/service.ts"
 export { Messages } from "./message/service.ts"
 export { Projects } from "./project/service.ts"
+export { Maintenance } from "./maintenance/service.ts"
 export { QueryViews } from "./query-view/service.ts"
 export { Sessions } from "./session/service.ts"
+export { Turns } from "./turn/service.ts"
 
 export { HeadMoveTable } from "./head/model.ts"
 export { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
 export { ProjectTable } from "./project/model.ts"
 export { QueryViewTable } from "./query-view/model.ts"
 export { SessionTable } from "./session/model.ts"
+export { TurnTable } from "./turn/model.ts"
 
 export { mcodeStatus, openProgramNodeStatus, openProgramStatus, wireStatus, wireStatusOf } from "./turn/status.ts"
 export type {

@@ -25,6 +25,8 @@ export interface LayerOptions extends StorageOptions {
   readonly idPrefix?: string
   /** How workspaces are compared. Default: POSIX paths, links unresolved. */
   readonly paths?: PathPolicy
+  /** How often what a turn is writing is stored, in milliseconds, 0 or more. Default 2,000. */
+  readonly checkpointMs?: number
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -62,6 +64,7 @@ const LayerOptionsInput = z.strictObject({
   ),
   paths: z.optional(z.object({ style: z.enum(["posix", "windows"]), resolve: aFunction })),
   tables: z.optional(z.array(TableInput)),
+  checkpointMs: z.optional(z.number().check(z.nonnegative())),
   busyBudget: z.optional(z.number().check(z.nonnegative())),
   verify: z.optional(z.boolean()),
 })

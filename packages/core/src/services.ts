@@ -8,6 +8,7 @@ import { dialects } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
 import { checkLayerOptions } from "./layer-options.ts"
 import type { LayerOptions } from "./layer-options.ts"
+import { Maintenance } from "./maintenance/service.ts"
 import { Messages } from "./message/service.ts"
 import { Projects } from "./project/service.ts"
 import { QueryViews } from "./query-view/service.ts"
@@ -18,10 +19,12 @@ import type { SkeinSettings } from "./settings.ts"
 import type { Backend } from "./storage/backend.ts"
 import type { InvalidInput, StorageError } from "./storage/error.ts"
 import { Storage } from "./storage/storage.ts"
+import { Instance } from "./turn/instance.ts"
+import { Turns } from "./turn/service.ts"
 
 export type { LayerOptions }
 
-export type Services = Sessions | Projects | Messages | Heads | History | QueryViews | Storage
+export type Services = Sessions | Projects | Messages | Heads | History | Turns | QueryViews | Maintenance | Storage
 
 const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOptions): SkeinSettings => ({
   owner: options.owner,
@@ -29,6 +32,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   dialect,
   dialects: dialects(...defaultSettings.dialects.values(), ...(options.dialects ?? []), dialect),
   paths: options.paths ?? defaultSettings.paths,
+  checkpointMs: options.checkpointMs ?? defaultSettings.checkpointMs,
 })
 
 /**
@@ -44,7 +48,11 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
   Layer.unwrap(Effect.map(checkLayerOptions(options), servicesWith))
 
 const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError, Backend> =>
-  Layer.mergeAll(Sessions.layer, Projects.layer, Messages.layer, Heads.layer, History.layer, QueryViews.layer).pipe(
+  Layer.mergeAll(Turns.layer, Maintenance.layer).pipe(
+    Layer.merge(
+      Layer.mergeAll(Sessions.layer, Projects.layer, Messages.layer, Heads.layer, History.layer, QueryViews.layer),
+    ),
+    Layer.provide(Instance.layer),
     Layer.provideMerge(Storage.layer(coreSchema(options.tables), options)),
     // Given on, for what is built on top: it has to see the same settings.
     Layer.provideMerge(Layer.succeed(Settings, settingsOf(options))),

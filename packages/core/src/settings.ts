@@ -24,6 +24,8 @@ export interface SkeinSettings {
   /** All dialects that stored bodies may be in. */
   readonly dialects: Dialects
   readonly paths: PathPolicy
+  /** How often what a turn is writing is stored, in milliseconds. */
+  readonly checkpointMs: number
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -32,6 +34,7 @@ export const defaultSettings: SkeinSettings = {
   dialect: generic,
   dialects: dialects(generic),
   paths: { style: "posix", resolve: Effect.succeed },
+  checkpointMs: 2_000,
 }
 
 export class Settings extends Context.Reference<SkeinSettings>("@skein/core/Settings", {

@@ -24,6 +24,8 @@ import type {
 import type { Dialect } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
 import type { Compacted, CompactInput } from "./history/service.ts"
+import { Maintenance } from "./maintenance/service.ts"
+import type { Recovered, RecoverOptions } from "./maintenance/service.ts"
 import { Messages } from "./message/service.ts"
 import type {
   AppendOptions,
@@ -62,6 +64,21 @@ import type { Json } from "./storage/json.ts"
 import { Storage } from "./storage/storage.ts"
 import type { TransactOptions } from "./storage/storage.ts"
 import type { Tx } from "./storage/transaction.ts"
+import { graceMs, promiseBody } from "./turn/promise.ts"
+import type { Turn } from "./turn/promise.ts"
+import { Turns } from "./turn/service.ts"
+import type {
+  BeginOptions,
+  RunOptions,
+  TurnBegun,
+  TurnEnd,
+  TurnEnding,
+  TurnRecord,
+  TurnsQuery,
+  TurnStart,
+} from "./turn/service.ts"
+
+export type { Turn } from "./turn/promise.ts"
 
 export interface CallOptions {
   /** Gives the call up. */
@@ -90,6 +107,19 @@ export interface Submission<M> {
   readonly messageKey: string
   /** As for `append`. Its id comes from the key, and its role is `user`. */
   readonly message: M | string | Omit<Envelope<M>, "id" | "role">
+}
+
+/** What a turn begins with, in one commit with the beginning. See `TurnStart`. */
+export type Start<M> =
+  | { readonly prompt: NewMessage<M> }
+  | { readonly edit: string; readonly content: NewMessage<M> }
+  | { readonly retry: string }
+  | { readonly answer: NewMessage<M> | ReadonlyArray<NewMessage<M>> }
+
+/** How a turn ends. */
+export interface Ending<M> extends Omit<TurnEnding, "messages"> {
+  /** Its last messages, stored in the same commit. */
+  readonly messages?: ReadonlyArray<NewMessage<M>>
 }
 
 /** An open store. `M` is the type of message bodies. Sessions and messages are named by their ids. */
@@ -209,6 +239,43 @@ export interface Skein<M = Json> {
       options?: DeleteOptions & CallOptions,
     ): Promise<{ readonly removed: number; readonly head: string | null }>
   }
+  readonly turns: {
+    /**
+     * Runs `body` as a turn of the session: begins it with a prompt, an edit, a retry or an answer, renews its lease, and
+     * ends it the way the body ends: it returns: completed; it throws: failed; it was stopped: aborted.
+     *
+     * @throws RunActive    another turn runs; `takeOver` ends it first
+     * @throws TurnAborted  it was stopped before the body had ended
+     * @throws StaleTurn    others ended it meanwhile
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * const { id } = await skein.sessions.create()
+     * await skein.turns.run(id, { prompt: "Hello" }, (turn) => turn.settle({ role: "assistant", content: "Hi" }))
+     * const { status } = await skein.sessions.get(id)
+     * status // => "idle"
+     */
+    run<A>(
+      session: string,
+      start: Start<M>,
+      body: (turn: Turn<M>) => Promise<A>,
+      options?: Omit<RunOptions, "graceMs"> & CallOptions,
+    ): Promise<A>
+    /** Asks the running turn to stop, wherever it runs. False: none runs. */
+    abort(session: string, options?: TransactOptions & { readonly reason?: string } & CallOptions): Promise<boolean>
+    /** Ends the turns whose owners are gone, in the whole store. Do this when a program starts. */
+    recover(options?: RecoverOptions & CallOptions): Promise<Recovered>
+    /** The turns of a session, newest first. */
+    list(session: string, query?: TurnsQuery & CallOptions): Promise<ReadonlyArray<TurnRecord>>
+    /** For a loop of your own: begins a turn, which has to be renewed by `heartbeat` and ended by `end`. */
+    begin(session: string, start: Start<M>, options?: BeginOptions & CallOptions): Promise<TurnBegun>
+    heartbeat(
+      session: string,
+      epoch: number,
+      options?: CallOptions,
+    ): Promise<{ readonly abort?: { readonly reason?: string } }>
+    end(session: string, epoch: number, ending: Ending<M>, options?: TransactOptions & CallOptions): Promise<TurnEnd>
+  }
   readonly queryViews: {
     /** Shows the steps of a question as running, in the turn that runs. */
     start(session: string, query: TurnQuery, options?: TransactOptions & CallOptions): Promise<ViewChange>
@@ -262,6 +329,8 @@ const open = async <M = Json>(
       messages: Messages,
       projects: Projects,
       queryViews: QueryViews,
+      maintenance: Maintenance,
+      turns: Turns,
       sessions: Sessions,
       storage: Storage,
       services: Effect.context<Services>(),
@@ -271,7 +340,8 @@ const open = async <M = Json>(
     await runtime.dispose()
     throw Cause.squash(context.cause)
   }
-  const { heads, history, messages, projects, queryViews, services, sessions, storage } = context.value
+  const { heads, history, maintenance, messages, projects, queryViews, services, sessions, storage, turns } =
+    context.value
   const { dialect = defaultSettings.dialect } = options
   const toInput = (message: NewMessage<M>): MessageInput => {
     if (typeof message === "string") return { role: "user", body: dialect.prompt(message) }
@@ -280,6 +350,18 @@ const open = async <M = Json>(
   const toInputs = (list: ReadonlyArray<NewMessage<M>>): ReadonlyArray<MessageInput> => {
     if (Array.isArray(list)) return list.map(toInput)
     throw new InvalidInput({ field: "messages", value: list, problem: "must be an array" })
+  }
+  const toStart = (start: Start<M>): TurnStart => {
+    if (typeof start !== "object" || start === null) return start
+    if ("prompt" in start) return { ...start, prompt: toInput(start.prompt) }
+    if ("edit" in start) return { ...start, content: toInput(start.content) }
+    if (!("answer" in start)) return start
+    const { answer } = start
+    return { ...start, answer: isList(answer) ? answer.map(toInput) : toInput(answer) }
+  }
+  const toEnding = (ending: Ending<M>): TurnEnding => {
+    const { messages: list, ...rest } = ending ?? {}
+    return list === undefined ? rest : { ...rest, messages: toInputs(list) }
   }
   const toSubmission = (sessionId: string, submission: Submission<M>) => {
     if (typeof submission !== "object" || submission === null) {
@@ -371,6 +453,19 @@ const open = async <M = Json>(
         call(options, (own) => heads.nameBranch(session, branch, name, own)),
       deleteBranch: (session, branch, options) => call(options, (own) => heads.deleteBranch(session, branch, own)),
     },
+    turns: {
+      run: (session, start, body, options) =>
+        call(options, (own) =>
+          turns.run(session, toStart(start), promiseBody(checkedBody(body), toInput), { ...own, graceMs }),
+        ),
+      abort: (session, options) => call(options, (own) => turns.abort(session, own)),
+      recover: (options) => call(options, (own) => maintenance.recover(own)),
+      list: (session, query) => call(query, (own) => turns.list(session, own), "query"),
+      begin: (session, start, options) => call(options, (own) => turns.begin(session, toStart(start), own)),
+      heartbeat: (session, epoch, options) => plainCall(options, () => turns.heartbeat(session, epoch)),
+      end: (session, epoch, ending, options) =>
+        call(options, (own) => turns.end(session, epoch, toEnding(ending), own)),
+    },
     queryViews: {
       start: (session, query, options) => call(options, (own) => queryViews.start(session, query, own)),
       finish: (session, query, options) => call(options, (own) => queryViews.finish(session, query, own)),
@@ -408,6 +503,14 @@ const checkedBackend = <Adapter extends Layer.Any>(backend: Adapter): Adapter =>
   if (Layer.isLayer(backend)) return backend
   const problem = "must be what an adapter's function gives, such as memory()"
   throw new InvalidInput({ field: "backend", value: backend, problem })
+}
+
+/** An array is no message, for no dialect has such bodies. */
+const isList = <M>(answer: M | ReadonlyArray<M>): answer is ReadonlyArray<M> => Array.isArray(answer)
+
+const checkedBody = <Body>(body: Body): Body => {
+  if (typeof body === "function") return body
+  throw new InvalidInput({ field: "body", value: body, problem: "must be a function of the turn" })
 }
 
 const checkedEffect = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

@@ -19,42 +19,28 @@ import { sessionCalls } from "../call.ts"
 import { checkId, Ids } from "../id.ts"
 import { checkInput } from "../input.ts"
 import type { EntryRow } from "../message/model.ts"
-import { isReplayed } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
-import { unreadableId } from "../message/record.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import { InvalidInput, StorageError } from "../storage/error.ts"
 import type { Json } from "../storage/json.ts"
 import { Storage } from "../storage/storage.ts"
-import { isUnreadable } from "../storage/transaction.ts"
-import type { Unreadable } from "../storage/transaction.ts"
 import type { RunActive, StaleTurn } from "../turn/fence.ts"
 import { checkWriteOptions } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import * as program from "./program.ts"
-import type { HistoryPlan, InvalidBoundary } from "./program.ts"
-import { messagesOf, render } from "./render.ts"
-import type { MessageEntry, RenderEntry, RenderRepair } from "./render.ts"
+import type { InvalidBoundary } from "./program.ts"
+import { historyReader, summaryOf, toMessageEntry } from "./read.ts"
+import type { ModelHistory } from "./read.ts"
+import type { MessageEntry } from "./render.ts"
 import { PartsRenderer } from "./render-parts.ts"
-import { roundsOf, toolUses } from "./rounds.ts"
-import type { ToolUse } from "./rounds.ts"
-import { inParts, readStretches } from "./stretches.ts"
+import { roundsOf } from "./rounds.ts"
+import { inParts } from "./stretches.ts"
 
 export { InvalidBoundary } from "./program.ts"
+export type { ModelHistory } from "./read.ts"
 export type { RenderRepair } from "./render.ts"
-
-/** What is replayed, in the reader's dialect. */
-export interface ModelHistory<M = unknown> {
-  readonly messages: ReadonlyArray<M>
-  /** What is given otherwise than it is stored, or left out, and why. */
-  readonly repairs: ReadonlyArray<RenderRepair>
-  /** Changes with every commit that changes what is replayed, and with nothing else. */
-  readonly historyVersion: number
-  /** True when the stored head led nowhere and the last readable branch stands in for it. */
-  readonly degraded: boolean
-}
 
 export interface CompactInput {
   /** What the model is told instead of what came before. Must not be blank. */
@@ -139,32 +125,7 @@ export class History extends Context.Service<
       const settings = yield* Settings
       const ids = yield* Ids
       const { dialect, dialects } = settings
-      const usesOf = (entry: MessageEntry) => toolUses(messagesOf(entry, dialect, dialects))
-      const rendersAs = { dialect: dialect.name, callsOf: (entry: MessageEntry) => callsIn(usesOf(entry)) }
-
-      const readPart = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
-        Effect.map(storage.read(readStretches(plan.session.treeId, stretches)), (rows) =>
-          toRenderEntries(rows, plan, rendersAs),
-        )
-
-      const read = Effect.fnUntraced(function* (sessionId: string) {
-        const plan = yield* storage.read(program.plan(settings, sessionId))
-        const entries: Array<RenderEntry> = [...summaryOf(plan)]
-        const damaged: Array<RenderRepair> = plan.unreadable === undefined ? [] : [unreadableRepair(plan.unreadable)]
-        for (const stretches of inParts(plan.stretches)) {
-          const part = yield* readPart(plan, stretches)
-          entries.push(...part.entries)
-          damaged.push(...part.damaged)
-        }
-        const { messages, repairs } = render(entries, dialect, dialects)
-        const history: ModelHistory = {
-          messages,
-          repairs: [...damaged, ...repairs],
-          historyVersion: plan.version,
-          degraded: plan.degraded,
-        }
-        return history
-      })
+      const { read, readPart, usesOf } = historyReader(storage, settings)
 
       const stream = (sessionId: string) =>
         Stream.unwrap(
@@ -290,60 +251,4 @@ const CompactInputSchema = z.strictObject({
   expectedHead: z.optional(z.nullable(z.string())),
   epoch: z.optional(z.int().check(z.positive())),
   operationId: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
-})
-
-const summaryOf = ({ summary }: HistoryPlan): ReadonlyArray<RenderEntry> =>
-  summary?.compaction === undefined
-    ? []
-    : [{ id: summary.id, summary: summary.compaction.summary, at: summary.createdAt }]
-
-interface RendersAs {
-  /** The dialect of bodies that name none. */
-  readonly dialect: string
-  readonly callsOf: (entry: MessageEntry) => ReadonlyArray<string>
-}
-
-/**
- * Rows as the renderer takes them. Rows that are not replayed are left out, and so is what the running turn is still
- * writing; unreadable ones are reported.
- */
-const toRenderEntries = (
-  rows: ReadonlyArray<Readonly<EntryRow> | Unreadable>,
-  { endings, session: { activeTurn, waiting } }: HistoryPlan,
-  { callsOf, dialect }: RendersAs,
-) => {
-  const entries: Array<RenderEntry> = []
-  const damaged: Array<RenderRepair> = []
-  for (const row of rows) {
-    if (isUnreadable(row)) {
-      damaged.push(unreadableRepair(row))
-      continue
-    }
-    const { draft, turn } = row
-    if (!isReplayed(row) || (draft === true && turn === activeTurn?.id)) continue
-    const entry = toMessageEntry(dialect, row)
-    const ending = turn === undefined ? undefined : endings.get(turn)
-    if (turn !== undefined && turn === waiting?.turn) {
-      entries.push({ ...entry, pendingCalls: waiting.calls ?? callsOf(entry) })
-    } else entries.push(ending === undefined ? entry : { ...entry, ending })
-  }
-  return { entries, damaged }
-}
-
-/** Ids of the calls that are made, whether or not they are answered. */
-const callsIn = (uses: ReadonlyArray<ToolUse>): ReadonlyArray<string> =>
-  uses.flatMap(({ id, type }) => (type === "call" ? [id] : []))
-
-const toMessageEntry = (dialectName: string, row: EntryRow): MessageEntry => ({
-  id: row.id,
-  role: row.role,
-  body: (row.body ?? row.model) as Json,
-  dialect: row.format?.dialect ?? dialectName,
-  at: row.createdAt,
-})
-
-const unreadableRepair = (row: Unreadable): RenderRepair => ({
-  entry: unreadableId(row),
-  kind: "unreadable",
-  detail: `the stored entry cannot be read: ${row.problem}`,
 })

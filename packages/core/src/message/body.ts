@@ -64,23 +64,49 @@ export const toEntry = (
   now: number,
   name: string,
 ): Effect.Effect<NewEntry, InvalidInput> => {
+  const checked = checkMessage(settings, input, name)
+  if (checked instanceof InvalidInput) return Effect.fail(checked)
+  const { id, message, role } = checked
+  if (id !== undefined) return Effect.succeed(entryOf(settings, message, id, role, now))
+  return Effect.map(ids.mint("msg_"), (minted) => entryOf(settings, message, minted, role, now))
+}
+
+/** As `toEntry`, at once: `id` is the entry's where the message says none. */
+export const toEntryWithId = (
+  settings: SkeinSettings,
+  input: MessageInput,
+  id: string,
+  now: number,
+  name: string,
+): NewEntry | InvalidInput => {
+  const checked = checkMessage(settings, input, name)
+  if (checked instanceof InvalidInput) return checked
+  return entryOf(settings, checked.message, checked.id ?? id, checked.role, now)
+}
+
+interface CheckedMessage {
+  readonly message: MessageInput
+  /** Its own, or what the dialect reads in the body. */
+  readonly id: string | undefined
+  readonly role: Role
+}
+
+const checkMessage = (settings: SkeinSettings, input: MessageInput, name: string): CheckedMessage | InvalidInput => {
   const message = parseInput(MessageInput, input, name)
-  if (message instanceof InvalidInput) return Effect.fail(message)
+  if (message instanceof InvalidInput) return message
   const problem = problemInBodies(message, name)
-  if (problem !== undefined) return Effect.fail(problem)
+  if (problem !== undefined) return problem
   const dialectName = message.format?.dialect ?? settings.dialect.name
   const dialect = settings.dialects.get(dialectName)
   const body = (message.body ?? message.model ?? message.display) as Json
   const role = message.role ?? asked(() => dialect?.role(body))
   if (role === undefined) {
     const missing = `must be given: ${dialectName} does not see in the body who speaks`
-    return Effect.fail(new InvalidInput({ field: `${name}.role`, value: undefined, problem: missing }))
+    return new InvalidInput({ field: `${name}.role`, value: undefined, problem: missing })
   }
   const unfit = (["id", "turn"] as const).find((field) => message[field] !== undefined && !isId(message[field]))
-  if (unfit !== undefined) return Effect.fail(unfitId(`${name}.${unfit}`, message[unfit]))
-  const id = message.id ?? asked(() => dialect?.id?.(body))
-  if (id !== undefined) return Effect.succeed(entryOf(settings, message, id, role, now))
-  return Effect.map(ids.mint("msg_"), (minted) => entryOf(settings, message, minted, role, now))
+  if (unfit !== undefined) return unfitId(`${name}.${unfit}`, message[unfit])
+  return { message, role, id: message.id ?? asked(() => dialect?.id?.(body)) }
 }
 
 const entryOf = (settings: SkeinSettings, message: MessageInput, id: string, role: Role, now: number): NewEntry => {

@@ -29,22 +29,25 @@ import {
   writeAtHead,
 } from "../message/program.ts"
 import type { ExpectedHead } from "../message/program.ts"
+import type { QueryViewRow } from "../query-view/model.ts"
+import { closeViews, openViews } from "../query-view/program.ts"
 import { paused, withDue } from "../queue/state.ts"
 import { SessionTable } from "../session/model.ts"
 import type { ActiveTurn, SessionFailure, SessionRow, SessionStatus } from "../session/model.ts"
 import { IdConflict, OperationConflict, requireSession } from "../session/program.ts"
-import type { Scope } from "../session/program.ts"
+import { isSeen } from "../scope.ts"
+import type { Scope } from "../scope.ts"
 import { InvalidInput } from "../storage/error.ts"
-import { fn, isUnreadable } from "../storage/transaction.ts"
+import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { renewed, requireTurn, runActive } from "./fence.ts"
 import { TurnTable } from "./model.ts"
 import type { TurnOutcome, TurnRow } from "./model.ts"
 
-/** What a turn begins with. Entries are made before; a prompt `mayBeStored` when its id is not a new one. */
+/** What a turn begins with. Entries are made before. */
 export type Start =
   | { readonly _tag: "None" }
-  | { readonly _tag: "Prompt"; readonly entry: NewEntry; readonly mayBeStored: boolean }
+  | { readonly _tag: "Prompt"; readonly entry: NewEntry }
   | { readonly _tag: "Edit"; readonly message: string; readonly entry: NewEntry }
   | { readonly _tag: "Retry"; readonly message: string }
   | { readonly _tag: "Answer"; readonly entries: ReadonlyArray<NewEntry> }
@@ -84,6 +87,8 @@ export interface BeginPlan {
   readonly adopted: { readonly entry: EntryRow; readonly content: NewEntry } | undefined
   /** An entry that is there already and begins the turn. */
   readonly stored: EntryRow | undefined
+  /** The prompt that is answered, where the turn does not begin with one. */
+  readonly answers: EntryRow | undefined
 }
 
 /** Reads and decides how a turn begins. */
@@ -93,7 +98,8 @@ export const planBegin = fn(function* (_tx, session: SessionRow, start: Start, o
   const waitingDraft = session.waiting?.draft
   const leaving = yield* readDrafts(session.treeId, waitingDraft === undefined ? [] : [waitingDraft])
   const plan = yield* planStart(session, start, leaving)
-  const result: BeginPlan = { session, ending, leaving: plan.adopted === undefined ? leaving : [], ...plan }
+  const answers = yield* lastPrompt(session.treeId, plan)
+  const result: BeginPlan = { session, ending, leaving: plan.adopted === undefined ? leaving : [], answers, ...plan }
   return result
 })
 
@@ -109,6 +115,14 @@ const planSuccession = fn(function* (tx, session: SessionRow, { over, takeOver }
 /** Why turns end that were found dead. */
 export const crashRecovery = "crash-recovery"
 
+/** The prompt that a turn answers which begins without one. */
+const lastPrompt = fn(function* (_tx, treeId: string, { entries, placement, stored }: StartPlan) {
+  const at = placement.facts.lastPrompt
+  if (at === undefined || stored !== undefined || entries.some(isPrompt)) return undefined
+  const [entry] = yield* entriesAt(treeId, [at])
+  return isUnreadable(entry) ? undefined : entry
+})
+
 type StartPlan = Pick<BeginPlan, "move" | "placement" | "entries" | "adopted" | "stored">
 
 const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: ReadonlyArray<EntryRow>) {
@@ -122,7 +136,7 @@ const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: 
   }
   const placement: Placement = yield* placeAtHead(session)
   if (start._tag === "Prompt") {
-    const stored = start.mayBeStored ? yield* findPrompt(session, start.entry) : undefined
+    const stored = yield* findPrompt(session, start.entry)
     const plan: StartPlan = { ...plain, placement, stored, entries: stored === undefined ? [start.entry] : [] }
     return plan
   }
@@ -190,6 +204,10 @@ export interface Begun {
   readonly turn: TurnRow
   /** What it began with: the prompt, the answer, or what it goes on with. */
   readonly entries: ReadonlyArray<EntryRow>
+  /** The prompt that it answers. Absent where nobody has said anything. */
+  readonly prompt: EntryRow | undefined
+  /** What it goes on with, which is not settled yet. */
+  readonly adopted: EntryRow | undefined
   /** The turn that was ended for it. */
   readonly ended: TurnRow | undefined
 }
@@ -222,8 +240,9 @@ export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: numb
   notify(tx, { _tag: "TurnBegan", sessionId: session.id, revision, turn: row })
   notify(tx, { _tag: "StatusChanged", sessionId: session.id, revision, status: "running" })
   const written = entries.length === 0 ? [] : writeAtHead(tx, session, placement, entries, active, now)
-  const went = adopted === undefined ? [] : [writeDraft(tx, session, adopted.entry, adopted.content, now)]
-  return { turn: row, entries: [...(stored === undefined ? [] : [stored]), ...went, ...written], ended }
+  const went = adopted && writeDraft(tx, session, adopted.entry, adopted.content, now)
+  const begunWith = [stored, went, ...written].filter((entry) => entry !== undefined)
+  return { turn: row, entries: begunWith, prompt: begunWith.findLast(isPrompt) ?? plan.answers, adopted: went, ended }
 }
 
 /** The session while a turn runs. */
@@ -262,6 +281,8 @@ export interface EndPlan {
   readonly turn: TurnRow
   readonly active: ActiveTurn
   readonly drafts: ReadonlyArray<EntryRow>
+  /** Questions whose steps it has running. */
+  readonly views: ReadonlyArray<Readonly<QueryViewRow>>
 }
 
 /** Reads what the end of the running turn touches. */
@@ -269,7 +290,8 @@ export const planEnd = fn(function* (tx, session: SessionRow, active: ActiveTurn
   const turn = yield* tx.get(TurnTable, [session.id, active.epoch])
   const drafts = yield* readDrafts(session.treeId, active.drafts)
   // The row of a running turn is written with the session that names it.
-  const plan: EndPlan = { turn: turn ?? lostTurn(session, active), active, drafts }
+  const views = yield* openViews(session)
+  const plan: EndPlan = { turn: turn ?? lostTurn(session, active), active, drafts, views }
   return plan
 })
 
@@ -310,7 +332,7 @@ export interface Ended {
 export const applyEnd = (
   tx: Handle,
   session: SessionRow,
-  { active, drafts, turn }: EndPlan,
+  { active, drafts, turn, views }: EndPlan,
   ending: Ending,
   now: number,
 ): Ended => {
@@ -327,6 +349,8 @@ export const applyEnd = (
   else tx.update(TurnTable, [session.id, turn.epoch], () => over)
   const row = tx.update(SessionTable, [session.id], (one) => idle(one, activeTurn, ending, kept, now))
   const { revision, status } = row
+  // A turn that was found dead ran for as long as anything was heard of it.
+  closeViews(tx, views, ending.reason === crashRecovery ? active.until - active.lease : now, revision)
   notify(tx, {
     _tag: "StatusChanged",
     sessionId: session.id,
@@ -532,6 +556,13 @@ export const write = fn(function* (
   return row!
 })
 
+/** Where a message is stored that is still being written; `undefined` when it is not stored. */
+export const findDraft = fn(function* (tx, scope: Scope, sessionId: string, entryId: string) {
+  const { treeId } = yield* requireSession(scope, sessionId)
+  const entry = yield* tx.find(EntryTable, "byId", [treeId, entryId])
+  return entry && refOf(entry)
+})
+
 const withDraft = (session: SessionRow, draft: EntryRef): SessionRow => {
   const { activeTurn } = session
   if (activeTurn === undefined) return session
@@ -560,6 +591,38 @@ export interface FoundTurn {
   readonly first: string | undefined
   readonly last: string | undefined
 }
+
+/** A turn that was found dead. */
+export interface Dead extends Over {
+  readonly sessionId: string
+}
+
+/** Where a walk over running turns goes on. */
+export type RunningPlace = Pick<TurnRow, "sessionId" | "epoch"> & { readonly runningSince: number }
+
+/**
+ * Some running turns, oldest first, and where to go on; those that are over are not looked at, however many there are. A
+ * session that cannot be read is left out: nothing of it can be ended.
+ */
+export const findRunning = fn(function* (tx, scope: Scope, after: RunningPlace | undefined) {
+  const turns = yield* tx.range(TurnTable, "byRunning", {
+    ...(after !== undefined && { after: [after.runningSince, after.sessionId, after.epoch] as const }),
+    unreadable: "keep",
+  })
+  const rows = turns.filter((turn): turn is Readonly<TurnRow> => !isUnreadable(turn))
+  const sessions = yield* tx.all(
+    rows.map(({ sessionId }) => tx.range(SessionTable, "key", { prefix: [sessionId], limit: 1, unreadable: "keep" })),
+  )
+  const found: Array<{ readonly sessionId: string; readonly active: ActiveTurn }> = []
+  for (const [session] of sessions) {
+    if (session === undefined || isUnreadable(session) || !isSeen(scope, session)) continue
+    if (session.activeTurn !== undefined) found.push({ sessionId: session.id, active: session.activeTurn })
+  }
+  const last = rows.at(-1)
+  const next: RunningPlace | undefined =
+    last === undefined || turns.length < maxRange ? undefined : { ...last, runningSince: last.runningSince ?? 0 }
+  return { found, next }
+})
 
 /** The running turn of a session, as whoever waits for it needs it. */
 export const active = fn(function* (_tx, scope: Scope, sessionId: string) {

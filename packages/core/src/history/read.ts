@@ -1,0 +1,136 @@
+/**
+ * Reading model history: from entries on the path to messages in the reader's dialect.
+ */
+import * as Effect from "effect/Effect"
+import type { EntryRow } from "../message/model.ts"
+import { isReplayed } from "../message/placement.ts"
+import { unreadableId } from "../message/record.ts"
+import type { SessionNotFound } from "../session/program.ts"
+import type { SkeinSettings } from "../settings.ts"
+import type { InvalidInput, StorageError } from "../storage/error.ts"
+import type { Json } from "../storage/json.ts"
+import type { Storage } from "../storage/storage.ts"
+import { isUnreadable } from "../storage/transaction.ts"
+import type { Unreadable } from "../storage/transaction.ts"
+import * as program from "./program.ts"
+import type { HistoryPlan } from "./program.ts"
+import { messagesOf, render } from "./render.ts"
+import type { MessageEntry, RenderEntry, RenderRepair } from "./render.ts"
+import { toolUses } from "./rounds.ts"
+import type { ToolUse } from "./rounds.ts"
+import { inParts, readStretches } from "./stretches.ts"
+
+/** What is replayed, in the reader's dialect. */
+export interface ModelHistory<M = unknown> {
+  readonly messages: ReadonlyArray<M>
+  /** What is given otherwise than it is stored, or left out, and why. */
+  readonly repairs: ReadonlyArray<RenderRepair>
+  /** Changes with every commit that changes what is replayed, and with nothing else. */
+  readonly historyVersion: number
+  /** True when the stored head led nowhere and the last readable branch stands in for it. */
+  readonly degraded: boolean
+}
+
+/** Part of what is replayed. */
+export interface HistoryPart {
+  readonly entries: ReadonlyArray<RenderEntry>
+  readonly damaged: ReadonlyArray<RenderRepair>
+}
+
+export interface HistoryReader {
+  /** All that is replayed. */
+  readonly read: (sessionId: string) => Effect.Effect<ModelHistory, SessionNotFound | InvalidInput | StorageError>
+  readonly readPart: (
+    plan: HistoryPlan,
+    stretches: HistoryPlan["stretches"],
+  ) => Effect.Effect<HistoryPart, InvalidInput | StorageError>
+  /** The calls and results in a message. */
+  readonly usesOf: (entry: MessageEntry) => ReadonlyArray<ToolUse>
+}
+
+export const historyReader = (storage: Storage["Service"], settings: SkeinSettings): HistoryReader => {
+  const { dialect, dialects } = settings
+  const usesOf = (entry: MessageEntry) => toolUses(messagesOf(entry, dialect, dialects))
+  const rendersAs = { dialect: dialect.name, callsOf: (entry: MessageEntry) => callsIn(usesOf(entry)) }
+
+  const readPart = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
+    Effect.map(storage.read(readStretches(plan.session.treeId, stretches)), (rows) =>
+      toRenderEntries(rows, plan, rendersAs),
+    )
+
+  const read = Effect.fnUntraced(function* (sessionId: string) {
+    const plan = yield* storage.read(program.plan(settings, sessionId))
+    const entries: Array<RenderEntry> = [...summaryOf(plan)]
+    const damaged: Array<RenderRepair> = plan.unreadable === undefined ? [] : [unreadableRepair(plan.unreadable)]
+    for (const stretches of inParts(plan.stretches)) {
+      const part = yield* readPart(plan, stretches)
+      entries.push(...part.entries)
+      damaged.push(...part.damaged)
+    }
+    const { messages, repairs } = render(entries, dialect, dialects)
+    const history: ModelHistory = {
+      messages,
+      repairs: [...damaged, ...repairs],
+      historyVersion: plan.version,
+      degraded: plan.degraded,
+    }
+    return history
+  })
+  return { read, readPart, usesOf }
+}
+
+export const summaryOf = ({ summary }: HistoryPlan): ReadonlyArray<RenderEntry> =>
+  summary?.compaction === undefined
+    ? []
+    : [{ id: summary.id, summary: summary.compaction.summary, at: summary.createdAt }]
+
+interface RendersAs {
+  /** The dialect of bodies that name none. */
+  readonly dialect: string
+  readonly callsOf: (entry: MessageEntry) => ReadonlyArray<string>
+}
+
+/**
+ * Rows as the renderer takes them. Rows that are not replayed are left out, and so is what the running turn is still
+ * writing; unreadable ones are reported.
+ */
+const toRenderEntries = (
+  rows: ReadonlyArray<Readonly<EntryRow> | Unreadable>,
+  { endings, session: { activeTurn, waiting } }: HistoryPlan,
+  { callsOf, dialect }: RendersAs,
+) => {
+  const entries: Array<RenderEntry> = []
+  const damaged: Array<RenderRepair> = []
+  for (const row of rows) {
+    if (isUnreadable(row)) {
+      damaged.push(unreadableRepair(row))
+      continue
+    }
+    const { draft, turn } = row
+    if (!isReplayed(row) || (draft === true && turn === activeTurn?.id)) continue
+    const entry = toMessageEntry(dialect, row)
+    const ending = turn === undefined ? undefined : endings.get(turn)
+    if (turn !== undefined && turn === waiting?.turn) {
+      entries.push({ ...entry, pendingCalls: waiting.calls ?? callsOf(entry) })
+    } else entries.push(ending === undefined ? entry : { ...entry, ending })
+  }
+  return { entries, damaged }
+}
+
+/** Ids of the calls that are made, whether or not they are answered. */
+const callsIn = (uses: ReadonlyArray<ToolUse>): ReadonlyArray<string> =>
+  uses.flatMap(({ id, type }) => (type === "call" ? [id] : []))
+
+export const toMessageEntry = (dialectName: string, row: EntryRow): MessageEntry => ({
+  id: row.id,
+  role: row.role,
+  body: (row.body ?? row.model) as Json,
+  dialect: row.format?.dialect ?? dialectName,
+  at: row.createdAt,
+})
+
+const unreadableRepair = (row: Unreadable): RenderRepair => ({
+  entry: unreadableId(row),
+  kind: "unreadable",
+  detail: `the stored entry cannot be read: ${row.problem}`,
+})

@@ -1,0 +1,92 @@
+/**
+ * Maintenance: what puts a store in order after something went wrong.
+ *
+ * Guarantee: recovery ends the turns whose owners are gone or silent for longer than their lease, and nobody else's. It
+ * appends no message and moves no activity; run again, or by several at once, it changes nothing more.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as z from "zod/mini"
+import { isId } from "../id.ts"
+import { checkInput } from "../input.ts"
+import { Settings } from "../settings.ts"
+import type { InvalidInput, StorageError } from "../storage/error.ts"
+import { annotate, span } from "../storage/span.ts"
+import { Storage } from "../storage/storage.ts"
+import { Instance } from "../turn/instance.ts"
+import { findRunning } from "../turn/program.ts"
+import type { Dead, RunningPlace } from "../turn/program.ts"
+import { endDead } from "./program.ts"
+
+export interface RecoverOptions {
+  /** Sessions whose turns are left alone, whatever they look like. At most 1,000. */
+  readonly protect?: ReadonlyArray<string>
+}
+
+export interface Recovered {
+  /** Sessions whose turn was found dead and is `interrupted` now. */
+  readonly interrupted: ReadonlyArray<string>
+  /** How many running turns were left alone: their owners live, or may. */
+  readonly running: number
+}
+
+export class Maintenance extends Context.Service<
+  Maintenance,
+  {
+    /**
+     * Ends dead turns: their sessions are `interrupted` with the reason `crash-recovery`, what was drafted is settled, what
+     * was claimed of their queues is back in its place. Its cost depends on running turns alone.
+     *
+     * @see TRN-05
+     */
+    readonly recover: (options?: RecoverOptions) => Effect.Effect<Recovered, InvalidInput | StorageError>
+  }
+>()("@skein/core/maintenance/Maintenance") {
+  static readonly layer = Layer.effect(
+    Maintenance,
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const settings = yield* Settings
+      const instance = yield* Instance
+
+      const recover = Effect.fnUntraced(function* (given: RecoverOptions = {}) {
+        const { protect = [] } = yield* checkInput(RecoverOptionsInput, given, "options")
+        const isProtected = new Set(protect)
+        const interrupted: Array<string> = []
+        let running = 0
+        let next: RunningPlace | undefined
+        do {
+          const page = yield* storage.read(findRunning(settings, next))
+          const dead: Array<Dead> = []
+          for (const { active, sessionId } of page.found) {
+            const isLeft = isProtected.has(sessionId) || instance.runs(sessionId, active.epoch)
+            if (!isLeft && (yield* instance.judge(sessionId, active)).isOver) dead.push({ ...active, sessionId })
+          }
+          let ended = 0
+          for (let i = 0; i < dead.length; i += batchSize) {
+            const now = yield* Clock.currentTimeMillis
+            const turns = yield* storage.transact(endDead(settings, dead.slice(i, i + batchSize), now))
+            ended += turns.length
+            interrupted.push(...turns.map(({ sessionId }) => sessionId))
+          }
+          running += page.found.length - ended
+          next = page.next
+        } while (next !== undefined)
+        yield* annotate(() => ({ "skein.turns.interrupted": interrupted.length, "skein.turns.running": running }))
+        const recovered: Recovered = { interrupted, running }
+        return recovered
+      })
+
+      return Maintenance.of({ recover: (options) => span("skein.maintenance.recover")(recover(options)) })
+    }),
+  )
+}
+
+/** How many turns are ended in one commit. */
+const batchSize = 100
+
+const RecoverOptionsInput = z.strictObject({
+  protect: z.optional(z.array(z.string().check(z.refine(isId, "must be a session id"))).check(z.maxLength(1_000))),
+})

@@ -1,0 +1,73 @@
+/**
+ * Turns as promises: the body of a run as a plain asynchronous function.
+ *
+ * Guarantee: the body is told to stop by its signal, and has a few seconds to end by itself: what it settles until then
+ * is stored. After that the turn ends without it, and its writes are refused.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { MessageInput } from "../message/body.ts"
+import type { Message } from "../message/record.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type * as service from "./service.ts"
+
+/** A running turn, as its body sees it. */
+export interface Turn<M> {
+  readonly id: string
+  readonly sessionId: string
+  /** The fence of what this turn writes: give it to `messages.append` and the like. */
+  readonly epoch: number
+  /** The prompt that it answers. Absent where nobody has said anything. */
+  readonly prompt?: Message<M>
+  /** Fires when the turn is to stop: it was aborted, taken over or found dead. Give it to whatever takes long. */
+  readonly signal: AbortSignal
+  /** What the model is given, without what this turn is still writing. */
+  history(): Promise<ReadonlyArray<M>>
+  /** The answer as it is by now: heard by readers at once, stored now and then, and at the end. Throws `InvalidInput`. */
+  draft(answer: M): void
+  /** Stores a message as it stays: the one that was drafted, or a new one. The next draft is the next message. */
+  settle(message: M): Promise<Message<M>>
+  /** The turn ends, when its body returns, as waiting for an answer to these tool calls; default: all open ones. */
+  needsInput(calls?: ReadonlyArray<string>): void
+  /** The turn ends, when its body returns, as the last one: the task will not go on. */
+  done(): void
+}
+
+/** How long a body may go on after it was told to stop, in milliseconds. */
+export const graceMs = 5_000
+
+/** A body that gives a promise, as `Turns.run` takes it. */
+export const promiseBody =
+  <M, A>(body: (turn: Turn<M>) => Promise<A>, toInput: (message: M) => MessageInput) =>
+  (turn: service.Turn): Effect.Effect<A, unknown> =>
+    Effect.flatMap(Effect.context<never>(), (context) =>
+      Effect.tryPromise({
+        try: async () => body(toPromiseTurn(turn, toInput, context)),
+        catch: (thrown) => thrown,
+      }),
+    )
+
+const toPromiseTurn = <M>(
+  { done, draft, epoch, history, id, needsInput, prompt, sessionId, settle, signal }: service.Turn,
+  toInput: (message: M) => MessageInput,
+  context: Context.Context<never>,
+): Turn<M> => {
+  const runSync = Effect.runSyncWith(context)
+  const runPromise = Effect.runPromiseWith(context)
+  return {
+    id,
+    sessionId,
+    epoch,
+    // Bodies are of the reader's dialect as far as the caller keeps to it; `M` says so and nothing is checked.
+    ...(prompt !== undefined && { prompt: prompt as Message<M> }),
+    signal,
+    history: () => runPromise(Effect.map(history, ({ messages }) => messages as ReadonlyArray<M>)),
+    draft: (answer) => {
+      const wrong = runSync(Effect.match(draft(toInput(answer)), { onSuccess: () => undefined, onFailure: (e) => e }))
+      if (wrong instanceof InvalidInput) throw wrong
+    },
+    settle: (message) => runPromise(Effect.map(settle(toInput(message)), (stored) => stored as Message<M>)),
+    needsInput: (calls) => runSync(needsInput(calls)),
+    done: () => runSync(done),
+  }
+}

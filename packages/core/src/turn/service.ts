@@ -1,0 +1,526 @@
+/**
+ * Turns: runs of the agent, one at a time in a session.
+ *
+ * Guarantee: a turn begins in one commit with what it begins with, and ends in one with what it ends with. While it runs,
+ * nobody else moves the head; a turn that was superseded writes nothing more. A turn whose owner is gone is in nobody's way.
+ *
+ * Not promised: that a body which does not listen to its signal stops; then its writes are refused.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as z from "zod/mini"
+import { sessionCalls } from "../call.ts"
+import { historyReader } from "../history/read.ts"
+import type { ModelHistory } from "../history/read.ts"
+import type { InvalidBoundary } from "../history/program.ts"
+import { Ids, isId, unfitId } from "../id.ts"
+import { checkInput, Text } from "../input.ts"
+import { toEntry, toEntryWithId } from "../message/body.ts"
+import type { MessageInput } from "../message/body.ts"
+import type { EntryRef } from "../message/model.ts"
+import type { NewEntry } from "../message/placement.ts"
+import type { HeadMoved, MessageNotFound } from "../message/program.ts"
+import { toMessage } from "../message/record.ts"
+import type { Message } from "../message/record.ts"
+import type { SessionFailure } from "../session/model.ts"
+import { SessionFailure as SessionFailureInput } from "../session/model.ts"
+import type { IdConflict, OperationConflict, SessionNotFound } from "../session/program.ts"
+import { Settings } from "../settings.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type { StorageError } from "../storage/error.ts"
+import { Storage } from "../storage/storage.ts"
+import { expectedFields, writeFields, writingOf } from "../write-options.ts"
+import type { TransactOptions } from "../write-options.ts"
+import { RunActive } from "./fence.ts"
+import type { StaleTurn } from "./fence.ts"
+import { Instance } from "./instance.ts"
+import type { TurnOutcome } from "./model.ts"
+import * as program from "./program.ts"
+import type { Begun, Ended, Ending, Over, Start } from "./program.ts"
+import { toTurnRecord } from "./record.ts"
+import type { TurnRecord } from "./record.ts"
+import { runBody } from "./run.ts"
+import { toStart } from "./start.ts"
+import type { TurnStart } from "./start.ts"
+import type { Ground, TurnAborted, Workbench, WriteError } from "./run.ts"
+
+export { RunActive, StaleTurn } from "./fence.ts"
+export type { OwnerGone } from "./fence.ts"
+export type { TurnRecord } from "./record.ts"
+export { TurnAborted } from "./run.ts"
+export type { TurnStart } from "./start.ts"
+
+export interface BeginOptions extends TransactOptions {
+  /** Ends a turn that runs, as `interrupted`. Default `false`: then it is `RunActive`. */
+  readonly takeOver?: boolean
+  /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. Default: any head. */
+  readonly expectedHead?: string | null
+  /** Fails with `HeadMoved` unless the session's `headVersion` is this. Default: any. */
+  readonly expectedVersion?: number
+  /** The id of the turn. Default: minted. */
+  readonly turnId?: string
+}
+
+export interface RunOptions extends BeginOptions {
+  /** Told how the turn ended, once that is stored. */
+  readonly onEnd?: (end: TurnEnd) => void
+  /** How long a body may go on after it was told to stop, in milliseconds. Default 0: it is interrupted at once. */
+  readonly graceMs?: number
+}
+
+/** A turn that has begun. */
+export interface TurnBegun {
+  readonly turn: TurnRecord
+  /** The prompt that it answers. Absent where nobody has said anything. */
+  readonly prompt?: Message
+  /** What was stored with the beginning. */
+  readonly messages: ReadonlyArray<Message>
+  /** The turn that was ended for it. */
+  readonly ended?: TurnRecord
+}
+
+/** How a turn ends. */
+export interface TurnEnding {
+  readonly outcome: Exclude<TurnOutcome, "interrupted">
+  /** Its last messages, stored in the same commit. */
+  readonly messages?: ReadonlyArray<MessageInput>
+  readonly reason?: string
+  /** Needed with `failed`, and only then. */
+  readonly error?: SessionFailure
+  /** With `needs_input`: ids of the tool calls that wait. Default: all that have no result. */
+  readonly calls?: ReadonlyArray<string>
+  /** Somebody is looking: the session does not become unread. */
+  readonly seen?: boolean
+}
+
+/** What came of the end of a turn. */
+export interface TurnEnd {
+  readonly turn: TurnRecord
+  /** Whether the session should be given an automatic title now: SES-04. */
+  readonly titleDue: boolean
+  /** What the queue does now: `paused` where the turn failed or was stopped and something waits. */
+  readonly queue: "open" | "paused" | "empty"
+}
+
+export interface TurnsQuery {
+  /** Only turns with a smaller epoch. */
+  readonly before?: number
+  /** 1 to 250. Default 50. */
+  readonly limit?: number
+}
+
+/** A running turn, as its body sees it. */
+export interface Turn {
+  readonly id: string
+  readonly sessionId: string
+  readonly epoch: number
+  /** The prompt that it answers. */
+  readonly prompt: Message | undefined
+  /** Fires when the turn is to stop: it was aborted, taken over or found dead. */
+  readonly signal: AbortSignal
+  /** What the model is given, without what this turn is still writing. */
+  readonly history: Effect.Effect<ModelHistory, SessionNotFound | InvalidInput | StorageError>
+  /**
+   * The message that is being written, as it is by now: heard by readers at once, stored at once the first time and then
+   * every `checkpointMs`.
+   *
+   * @throws InvalidInput  it is no message, a prompt, or another one than is being written
+   */
+  readonly draft: (message: MessageInput) => Effect.Effect<void, InvalidInput>
+  /** Stores a message as it stays: the one that is being written, or a new one. The next draft is the next message. */
+  readonly settle: (message: MessageInput) => Effect.Effect<Message, WriteError>
+  /** Ends the turn, when its body ends well, as waiting for an answer to these tool calls; default: all open ones. */
+  readonly needsInput: (calls?: ReadonlyArray<string>) => Effect.Effect<void>
+  /** Ends the turn, when its body ends well, as the last one: the task will not go on. */
+  readonly done: Effect.Effect<void>
+}
+
+type Absent = SessionNotFound | InvalidInput | StorageError
+export type BeginError =
+  | RunActive
+  | HeadMoved
+  | MessageNotFound
+  | InvalidBoundary
+  | IdConflict
+  | OperationConflict
+  | Absent
+
+export class Turns extends Context.Service<
+  Turns,
+  {
+    /**
+     * Begins a turn, in one commit with what it begins with. For those who build their own loop: renew with `heartbeat`,
+     * end with `end`; else use `run`.
+     *
+     * @throws RunActive          a turn runs whose owner is not known to be gone
+     * @throws HeadMoved          the head is not as expected
+     * @throws OperationConflict  the prompt was submitted before and its turn has begun, or nothing waits for an answer
+     * @throws IdConflict         the prompt's id is taken by something else
+     * @see TRN-01
+     */
+    readonly begin: (
+      sessionId: string,
+      start: TurnStart,
+      options?: BeginOptions,
+    ) => Effect.Effect<TurnBegun, BeginError>
+    /**
+     * Renews the lease of a turn, and tells whether somebody wants it to stop. An owner that is late is not refused.
+     *
+     * @throws StaleTurn  it is over
+     * @see TRN-02
+     */
+    readonly heartbeat: (
+      sessionId: string,
+      epoch: number,
+    ) => Effect.Effect<{ readonly abort?: { readonly reason?: string } }, StaleTurn | Absent>
+    /**
+     * Ends a turn, in one commit with its last messages. Ending it again with the same outcome changes nothing.
+     *
+     * @throws StaleTurn  it is over, and ended otherwise
+     * @see TRN-03
+     */
+    readonly end: (
+      sessionId: string,
+      epoch: number,
+      ending: TurnEnding,
+      options?: TransactOptions,
+    ) => Effect.Effect<TurnEnd, StaleTurn | IdConflict | Absent>
+    /** Says that a running turn waits for a person (`true`), or that it goes on. */
+    readonly setWaiting: (sessionId: string, epoch: number, waits: boolean) => Effect.Effect<void, StaleTurn | Absent>
+    /**
+     * Stores a message that a turn is still writing: at the head, or in place of what was stored of it under the same id.
+     * Survives the process, not a power cut. `settle` stores it as it stays.
+     *
+     * @throws IdConflict  the id is of something that is settled
+     * @see MSG-04
+     */
+    readonly draft: (sessionId: string, epoch: number, message: MessageInput) => Effect.Effect<Message, WriteError>
+    readonly settle: (sessionId: string, epoch: number, message: MessageInput) => Effect.Effect<Message, WriteError>
+    /**
+     * Runs `body` as a turn: begins it, renews its lease, and ends it the way the body ends. A success completes it, a
+     * failure fails it, an interruption and `abort` end it as aborted, with what was drafted.
+     *
+     * @throws TurnAborted  it was stopped before the body had ended
+     * @throws StaleTurn    it was taken over, or given up by others; nothing was written since
+     * @see TRN-04
+     *
+     * @example
+     * const answer = yield* turns.run("ses_1", { prompt: { body: { role: "user", content: "Hello" } } }, (turn) =>
+     *   turn.settle({ body: { role: "assistant", content: "Hi" } }))
+     */
+    readonly run: <A, E, R>(
+      sessionId: string,
+      start: TurnStart,
+      body: (turn: Turn) => Effect.Effect<A, E, R>,
+      options?: RunOptions,
+    ) => Effect.Effect<A, E | BeginError | TurnAborted | WriteError, R>
+    /**
+     * Asks the running turn to stop, wherever it runs; one whose owner is gone is ended at once. False: none runs.
+     *
+     * @see TRN-08
+     */
+    readonly abort: (
+      sessionId: string,
+      options?: TransactOptions & { readonly reason?: string },
+    ) => Effect.Effect<boolean, Absent>
+    /** The turns of a session, newest first. @see TRN-09 */
+    readonly list: (sessionId: string, query?: TurnsQuery) => Effect.Effect<ReadonlyArray<TurnRecord>, Absent>
+  }
+>()("@skein/core/turn/Turns") {
+  static readonly layer = Layer.effect(
+    Turns,
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const settings = yield* Settings
+      const history = historyReader(storage, settings)
+      const instance = yield* Instance
+      const ids = yield* Ids
+      const scope = yield* Effect.scope
+      const now = Clock.currentTimeMillis
+
+      const makeEntry = (message: MessageInput, at: number, name: string) =>
+        toEntry({ settings, ids }, message, at, name)
+
+      /** Begins; where a turn is in the way whose owner may be given up, that is ended in the same commit. */
+      const tryBegin = (
+        sessionId: string,
+        start: Start,
+        options: Omit<program.BeginOptions, "over">,
+        turn: program.NewTurn,
+        writing: TransactOptions,
+        over?: Over,
+        tries = 3,
+      ): Effect.Effect<Begun, BeginError> =>
+        Effect.flatMap(now, (at) =>
+          Effect.catchTag(
+            storage.transact(program.begin(settings, sessionId, start, { ...options, over }, turn, at), writing),
+            "RunActive",
+            (inTheWay) =>
+              Effect.flatMap(judged(sessionId, inTheWay), (seen): Effect.Effect<Begun, BeginError> => {
+                if (tries === 0 || seen instanceof RunActive)
+                  return Effect.fail(seen instanceof RunActive ? seen : inTheWay)
+                return tryBegin(sessionId, start, options, turn, writing, seen, tries - 1)
+              }),
+          ),
+        )
+
+      /** What is known of the turn that is in the way: that it is over, as it was seen; or the error that says more of it. */
+      const judged = Effect.fnUntraced(function* (sessionId: string, inTheWay: RunActive) {
+        const active = yield* storage.read(program.active(settings, sessionId))
+        // It has ended meanwhile.
+        if (active === undefined) return undefined
+        const { isOver, ownerGone } = yield* instance.judge(sessionId, active)
+        const isOwn = instance.runs(sessionId, active.epoch)
+        if (isOver && !isOwn) return { epoch: active.epoch, beat: active.beat }
+        const { epoch, host, owner, startedAt, turn, until } = inTheWay
+        return new RunActive({ sessionId, turn, epoch, owner, host, startedAt, until, ownerGone })
+      })
+
+      const begin = Effect.fnUntraced(function* (
+        sessionId: string,
+        given: TurnStart,
+        { durability, takeOver = false, turnId, ...expected }: z.output<typeof BeginOptionsInput>,
+      ) {
+        const { kind, start } = yield* toStart({ settings, ids }, given, yield* now)
+        yield* instance.live
+        const { host, lease, owner } = instance
+        const id = turnId ?? (yield* ids.mint("turn_"))
+        const turn: program.NewTurn = { id, owner, host, lease, start: kind }
+        return yield* tryBegin(sessionId, start, { ...expected, takeOver }, turn, writingOf(durability))
+      })
+
+      const write = (
+        sessionId: string,
+        epoch: number,
+        entry: NewEntry,
+        stored: EntryRef | undefined,
+        writing: TransactOptions,
+      ) =>
+        Effect.flatMap(now, (at) =>
+          storage.transact(program.write(settings, sessionId, epoch, entry, stored, at), writing),
+        )
+
+      const end = (
+        sessionId: string,
+        epoch: number,
+        entries: ReadonlyArray<NewEntry>,
+        ending: Ending,
+        writing: TransactOptions = {},
+      ) =>
+        Effect.flatMap(now, (at) =>
+          storage.transact(program.end(settings, sessionId, epoch, entries, ending, at), writing),
+        )
+
+      const heartbeat = (sessionId: string, epoch: number) =>
+        Effect.flatMap(now, (at) =>
+          storage.transact(program.heartbeat(settings, sessionId, epoch, at), { durability: "relaxed" }),
+        )
+
+      /** Writes a message of a loop that keeps no drafts itself: its place is found by its id. */
+      const writeFound = Effect.fnUntraced(function* (
+        sessionId: string,
+        epoch: number,
+        message: MessageInput,
+        draft: boolean,
+      ) {
+        yield* checkInput(Epoch, epoch, "epoch")
+        const entry = yield* makeEntry(message, yield* now, "message")
+        const stored = yield* storage.read(program.findDraft(settings, sessionId, entry.id))
+        const row = yield* write(
+          ...([sessionId, epoch, draft ? { ...entry, draft } : entry, stored] as const),
+          draft ? { durability: "relaxed" } : {},
+        )
+        return toMessage(row)
+      })
+
+      const groundOf = (sessionId: string, epoch: number, graceMs: number, writing: TransactOptions): Ground => ({
+        write: (entry, stored) =>
+          write(sessionId, epoch, entry, stored, entry.draft === true ? { durability: "relaxed" } : writing),
+        heartbeat: heartbeat(sessionId, epoch),
+        end: (ending) => end(sessionId, epoch, [], ending, writing),
+        attend: instance.attend,
+        heard: () => {},
+        heartbeatMs: Math.max(1, Math.floor(instance.lease / 3)),
+        checkpointMs: settings.checkpointMs,
+        graceMs,
+        later: (work) => Effect.asVoid(Effect.forkIn(work, scope)),
+      })
+
+      const turnOf = (
+        { prompt, turn: { epoch, id, sessionId } }: Begun,
+        { drafts, endsAs, signal }: Workbench,
+        nextId: { id: string },
+      ): Turn => {
+        const made = (message: MessageInput, at: number): NewEntry | InvalidInput =>
+          toEntryWithId(settings, message, drafts.currentId() ?? nextId.id, at, "message")
+        return {
+          id,
+          sessionId,
+          epoch,
+          prompt: prompt && toMessage(prompt),
+          signal,
+          history: history.read(sessionId),
+          draft: (message) =>
+            Effect.flatMap(now, (at) => {
+              const entry = made(message, at)
+              const wrong = entry instanceof InvalidInput ? entry : drafts.draft(entry)
+              return wrong === undefined ? Effect.void : Effect.fail(wrong)
+            }),
+          settle: Effect.fnUntraced(function* (message: MessageInput) {
+            const entry = made(message, yield* now)
+            if (entry instanceof InvalidInput) return yield* Effect.fail(entry)
+            const row = yield* drafts.settle(entry)
+            nextId.id = yield* ids.mint("msg_")
+            return toMessage(row)
+          }),
+          needsInput: (calls) => Effect.sync(() => endsAs({ outcome: "needs_input", calls })),
+          done: Effect.sync(() => endsAs({ outcome: "done" })),
+        }
+      }
+
+      const run = <A, E, R>(
+        sessionId: string,
+        start: TurnStart,
+        body: (turn: Turn) => Effect.Effect<A, E, R>,
+        given: RunOptions = {},
+      ): Effect.Effect<A, E | BeginError | TurnAborted | WriteError, R> =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.gen(function* () {
+            const { graceMs = 0, onEnd, ...options } = yield* checkInput(RunOptionsInput, given, "options")
+            const turnId = options.turnId ?? (yield* ids.mint("turn_"))
+            const begun = yield* Effect.onInterrupt(restore(begin(sessionId, start, { ...options, turnId })), () =>
+              abandon(sessionId, turnId),
+            )
+            const nextId = { id: yield* ids.mint("msg_") }
+            return yield* runBody(
+              begun,
+              groundOf(sessionId, begun.turn.epoch, graceMs, writingOf(options.durability)),
+              (bench) => body(turnOf(begun, bench, nextId)),
+              restore,
+              (ended) => onEnd?.(toTurnEnd(ended)),
+            )
+          }),
+        )
+
+      /** Ends a turn whose beginning was interrupted, if it came to be stored. */
+      const abandon = (sessionId: string, turnId: string) =>
+        Effect.ignore(
+          Effect.flatMap(storage.read(program.active(settings, sessionId)), (active) =>
+            active?.id === turnId ? end(sessionId, active.epoch, [], { outcome: "aborted" }) : Effect.void,
+          ),
+        )
+
+      const calls = sessionCalls("turn", {
+        begin: Effect.fnUntraced(function* (sessionId: string, start: TurnStart, given: BeginOptions = {}) {
+          const options = yield* checkInput(BeginOptionsInput, given, "options")
+          return toTurnBegun(yield* begin(sessionId, start, options))
+        }),
+        heartbeat: Effect.fnUntraced(function* (sessionId: string, epoch: number) {
+          yield* checkInput(Epoch, epoch, "epoch")
+          const abort = yield* heartbeat(sessionId, epoch)
+          if (abort === undefined) return {}
+          return { abort: abort.reason === undefined ? {} : { reason: abort.reason } }
+        }),
+        end: Effect.fnUntraced(function* (
+          sessionId: string,
+          epoch: number,
+          given: TurnEnding,
+          options: TransactOptions = {},
+        ) {
+          yield* checkInput(Epoch, epoch, "epoch")
+          const { messages = [], ...ending } = yield* checkInput(TurnEndingInput, given, "ending")
+          const { durability } = yield* checkInput(z.strictObject(writeFields), options, "options")
+          const at = yield* now
+          const entries: Array<NewEntry> = []
+          for (const [i, message] of messages.entries()) {
+            entries.push(yield* makeEntry(message as MessageInput, at, `ending.messages[${i}]`))
+          }
+          return toTurnEnd(yield* end(sessionId, epoch, entries, ending, writingOf(durability)))
+        }),
+        setWaiting: Effect.fnUntraced(function* (sessionId: string, epoch: number, waits: boolean) {
+          yield* checkInput(Epoch, epoch, "epoch")
+          yield* checkInput(z.boolean(), waits, "waits")
+          yield* storage.transact(program.setWaiting(settings, sessionId, epoch, waits, yield* now))
+        }),
+        draft: (sessionId: string, epoch: number, message: MessageInput) => writeFound(sessionId, epoch, message, true),
+        settle: (sessionId: string, epoch: number, message: MessageInput) =>
+          writeFound(sessionId, epoch, message, false),
+        abort: Effect.fnUntraced(function* (
+          sessionId: string,
+          given: TransactOptions & { readonly reason?: string } = {},
+        ) {
+          const { durability, reason } = yield* checkInput(AbortOptionsInput, given, "options")
+          const active = yield* storage.read(program.active(settings, sessionId))
+          if (active === undefined) return false
+          const { isOver } = yield* instance.judge(sessionId, active)
+          const over = isOver && !instance.runs(sessionId, active.epoch) ? active : undefined
+          const aborting = program.abort(settings, sessionId, reason, over, yield* now)
+          return yield* storage.transact(aborting, writingOf(durability))
+        }),
+        list: Effect.fnUntraced(function* (sessionId: string, given: TurnsQuery = {}) {
+          const { before, limit } = yield* checkInput(TurnsQueryInput, given, "query")
+          const found = yield* storage.read(program.turns(settings, sessionId, before, limit))
+          return found.map(({ row, ...ids }) => toTurnRecord(row, ids))
+        }),
+      })
+
+      return Turns.of({
+        ...calls,
+        run: (sessionId, start, body, options) =>
+          isId(sessionId) ? run(sessionId, start, body, options) : Effect.fail(unfitId("sessionId", sessionId)),
+      })
+    }),
+  )
+}
+
+const toTurnBegun = ({ ended, entries, prompt, turn }: Begun): TurnBegun => ({
+  turn: toTurnRecord(turn, { first: entries[0]?.id }),
+  ...(prompt !== undefined && { prompt: toMessage(prompt) }),
+  messages: entries.map(toMessage),
+  ...(ended !== undefined && { ended: toTurnRecord(ended) }),
+})
+
+const toTurnEnd = ({ queue, titleDue, turn }: Ended): TurnEnd => ({ turn: toTurnRecord(turn), titleDue, queue })
+
+const Epoch = z.int().check(z.positive())
+
+const beginFields = {
+  ...writeFields,
+  ...expectedFields,
+  takeOver: z.optional(z.boolean()),
+  turnId: z.optional(z.string().check(z.refine(isId, "must be 1 to 128 characters of A–Z, a–z, 0–9, _ and -"))),
+}
+const BeginOptionsInput = z.strictObject(beginFields)
+const RunOptionsInput = z.strictObject({
+  ...beginFields,
+  onEnd: z.optional(z.custom<(end: TurnEnd) => void>((onEnd) => typeof onEnd === "function", "must be a function")),
+  graceMs: z.optional(z.number().check(z.nonnegative())),
+})
+
+const TurnEndingInput = z
+  .strictObject({
+    outcome: z.enum(["completed", "failed", "aborted", "needs_input", "done"]),
+    messages: z.optional(z.array(z.unknown())),
+    reason: z.optional(Text.check(z.maxLength(1_000))),
+    error: z.optional(SessionFailureInput),
+    calls: z.optional(z.array(z.string())),
+    seen: z.optional(z.boolean()),
+  })
+  .check(
+    z.refine(
+      ({ error, outcome }) => (outcome === "failed") === (error !== undefined),
+      "must have an `error` when it is `failed`, and only then",
+    ),
+    z.refine(
+      ({ calls, outcome }) => calls === undefined || outcome === "needs_input",
+      "must have `calls` only when it is `needs_input`",
+    ),
+  )
+
+const AbortOptionsInput = z.strictObject({ ...writeFields, reason: z.optional(Text.check(z.maxLength(1_000))) })
+const TurnsQueryInput = z.strictObject({
+  before: z.optional(z.int()),
+  limit: z._default(z.int().check(z.minimum(1), z.maximum(250)), 50),
+})

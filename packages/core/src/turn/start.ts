@@ -1,0 +1,73 @@
+/**
+ * What a turn begins with: from what a caller gives to what the program of a turn takes.
+ */
+import * as Effect from "effect/Effect"
+import * as z from "zod/mini"
+import { checkId } from "../id.ts"
+import { checkInput } from "../input.ts"
+import { toEntry } from "../message/body.ts"
+import type { Makers, MessageInput } from "../message/body.ts"
+import type { NewEntry } from "../message/placement.ts"
+import type { InvalidInput } from "../storage/error.ts"
+import type { NewTurn, Start } from "./program.ts"
+
+/**
+ * What a turn begins with, in one commit with the beginning: a new prompt; another wording of one (`edit`), beside it; an
+ * answer to be given again (`retry`: the message, or the prompt that it answers), beside it; what a turn waited for
+ * (`answer`); or nothing new.
+ */
+export type TurnStart =
+  | { readonly prompt: MessageInput }
+  | { readonly edit: string; readonly content: MessageInput }
+  | { readonly retry: string }
+  | { readonly answer: MessageInput | ReadonlyArray<MessageInput> }
+  | Readonly<Record<string, never>>
+
+/** What kind of start it is, and what the program takes. */
+export interface Started {
+  readonly kind: NewTurn["start"]
+  readonly start: Start
+}
+
+/** Checks what a turn is to begin with, and makes the entries of it. */
+export const toStart = Effect.fnUntraced(function* (makers: Makers, given: TurnStart, now: number) {
+  const { answer, content, edit, prompt, retry } = yield* checkInput(TurnStartInput, given, "start")
+  const made = (message: unknown, name: string, defaults: Partial<MessageInput> = {}) =>
+    toEntry(makers, { ...defaults, ...(message as MessageInput) }, now, `start.${name}`)
+  const started = (kind: Started["kind"], start: Start): Started => ({ kind, start })
+  if (prompt !== undefined) {
+    return started("prompt", { _tag: "Prompt", entry: yield* made(prompt, "prompt", { role: "user" }) })
+  }
+  if (edit !== undefined) {
+    const message = yield* checkId("start.edit", edit)
+    return started("edit", { _tag: "Edit", message, entry: yield* made(content, "content", { role: "user" }) })
+  }
+  if (retry !== undefined) {
+    return started("retry", { _tag: "Retry", message: yield* checkId("start.retry", retry) })
+  }
+  if (answer === undefined) return started("none", { _tag: "None" })
+  const entries: Array<NewEntry> = []
+  const answers: ReadonlyArray<unknown> = Array.isArray(answer) ? answer : [answer]
+  for (const [i, one] of answers.entries()) entries.push(yield* made(one, `answer[${i}]`))
+  return started("answer", { _tag: "Answer", entries })
+}) satisfies (makers: Makers, given: TurnStart, now: number) => Effect.Effect<Started, InvalidInput>
+
+const startFields = ["prompt", "edit", "retry", "answer"] as const
+const TurnStartInput = z
+  .strictObject({
+    prompt: z.optional(z.unknown()),
+    edit: z.optional(z.unknown()),
+    content: z.optional(z.unknown()),
+    retry: z.optional(z.unknown()),
+    answer: z.optional(z.unknown()),
+  })
+  .check(
+    z.refine(
+      (start) => startFields.filter((field) => start[field] !== undefined).length <= 1,
+      "must be one of { prompt }, { edit, content }, { retry }, { answer }",
+    ),
+    z.refine(
+      ({ content, edit }) => (content === undefined) === (edit === undefined),
+      "must have `edit` and `content` together",
+    ),
+  )
