@@ -55,6 +55,7 @@ const law = {
   racing: "STO-02, A32 two storages with a hundred racing",
   turns: "STO-02, A32 two storages that write in turn",
   announced: "STO-06 changes announces table and key",
+  others: "STO-06 what others commit is told as Changed",
   text: "STO-05, A01, A02 text comes back",
   members: "STO-05 own keys named __proto__",
   shapes: "STO-05 every shape of JSON comes back",
@@ -741,6 +742,32 @@ const lockMutants: ReadonlyArray<Mutant> = [
   })),
 ]
 
+const watchMutants: ReadonlyArray<Mutant> = [
+  mutant("never notices what others commit", law.others, (good) => ({
+    ...good,
+    open: (schema) => Effect.map(good.open(schema), (engine) => ({ ...engine, watch: () => Effect.never })),
+  })),
+  mutant("takes its own commits for those of others", law.others, (good) => ({
+    ...good,
+    open: (schema) =>
+      Effect.map(good.open(schema), (engine) => {
+        let tell = () => {}
+        return {
+          ...engine,
+          run: (machine, options, done) =>
+            engine.run(machine, options, (failure) => {
+              if (options.mode === "write") tell()
+              done(failure)
+            }),
+          watch: (changed) => {
+            tell = changed
+            return engine.watch!(changed)
+          },
+        }
+      }),
+  })),
+]
+
 export const mutants: ReadonlyArray<Mutant> = [
   ...readMutants,
   ...writeMutants,
@@ -748,4 +775,5 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...transactionMutants,
   ...otherMutants,
   ...lockMutants,
+  ...watchMutants,
 ]

@@ -8,12 +8,20 @@ import { lockPlace, planUpgrade, rememberedSchema, VersionMismatch } from "@skei
 import type { AnyTable, LockPlace, Schema, StoredSchema, TableRebuild } from "@skein/core/storage"
 import { TableData } from "./table-data.ts"
 
+export interface Watcher {
+  /** Whoever of those who have the database open it watches for. */
+  readonly by: object
+  readonly changed: () => void
+}
+
 export class Database {
   #tables: ReadonlyMap<string, TableData> = new Map()
   #schema: StoredSchema | undefined
   #layout = 0
   /** The locks that are held by anybody who has the database open. */
   readonly locks: LockPlace = lockPlace()
+  /** Who is to be told when others commit. */
+  readonly watchers = new Set<Watcher>()
 
   /** Changes with every upgrade. */
   get layout(): number {

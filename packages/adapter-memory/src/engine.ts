@@ -13,6 +13,7 @@ import type { Undo } from "./table-data.ts"
 export const makeEngine = (database: Database, capacity: number): Engine => {
   const { layout } = database
   const locks = ownLocks(database.locks, reasonOf)
+  const me = {}
   let open = true
 
   const failureOf = (machine: Machine): StorageReason | undefined => {
@@ -24,6 +25,7 @@ export const makeEngine = (database: Database, capacity: number): Engine => {
       if (undos.length > 0 && database.size > capacity) {
         throw new Full({ detail: `the rows would hold ${database.size}, more than the capacity of ${capacity}` })
       }
+      if (undos.length > 0) for (const { by, changed } of database.watchers) if (by !== me) changed()
       return undefined
     } catch (thrown) {
       for (const undo of undos.toReversed()) undo()
@@ -34,6 +36,12 @@ export const makeEngine = (database: Database, capacity: number): Engine => {
   return {
     run: (machine, _options, done) => done(failureOf(machine)),
     locks,
+    watch: (changed) =>
+      Effect.callback<never>(() => {
+        const watcher = { by: me, changed }
+        database.watchers.add(watcher)
+        return Effect.sync(() => database.watchers.delete(watcher))
+      }),
     close: Effect.sync(() => {
       open = false
       locks.close()

@@ -12,6 +12,7 @@ import { judge } from "./bookkeeping.ts"
 import { reasonOf } from "./classify.ts"
 import type { Stage } from "./classify.ts"
 import type { Connection } from "./connection.ts"
+import type { SqlValue } from "./driver.ts"
 import { Reads } from "./reads.ts"
 import { Writes } from "./writes.ts"
 
@@ -29,6 +30,25 @@ const layoutSql = "PRAGMA schema_version"
 
 /** Identifies the layout as this transaction sees it. */
 export const layoutOf = (connection: Connection): number => connection.value(layoutSql) as number
+
+/** How often somebody who listens looks whether others have committed, in milliseconds. */
+const watchEvery = 250
+
+/**
+ * A number that changes when another connection has committed, and not when this one has. It is asked in a transaction
+ * whose first statement is that of every run, since one that fails with BUSY must be sure to run again.
+ */
+const commitsOfOthers = (connection: Connection): SqlValue | undefined => {
+  try {
+    connection.beginRead()
+    layoutOf(connection)
+    return connection.value("PRAGMA data_version")
+  } catch {
+    return undefined
+  } finally {
+    connection.rollback()
+  }
+}
 
 /** One connection and what was compiled for it. */
 interface Lane {
@@ -97,6 +117,17 @@ export const makeEngine = ({ layout, lockPlace, reader, schema, writer }: Store)
     run: (machine, options, done) =>
       done(lanes === undefined ? new Closed({}) : failureOf(lanes[options.mode], machine, options)),
     locks,
+    watch: Effect.fnUntraced(function* (changed) {
+      // The writer sees its own commits as its own, which the reader does not.
+      const look = () => lanes && commitsOfOthers(lanes.write.connection)
+      let seen = look()
+      for (;;) {
+        yield* Effect.sleep(watchEvery)
+        const found = look() ?? seen
+        if (found !== seen) changed()
+        seen = found
+      }
+    }),
     close: Effect.sync(() => {
       lanes = undefined
       locks.close()

@@ -151,10 +151,12 @@ export interface Engine {
   /** Absent: the engine has none, and only leases tell who is alive. */
   readonly locks?: EngineLocks
   /**
-   * Calls `changed` soon after somebody else has committed, in another process or tab, until the function that it answers
-   * is called. A hint, which may come once for many commits, or for none. Absent: nobody else can have the store open.
+   * Calls `changed` soon after somebody else has committed: another process, another tab, another opening of the store in
+   * this process, but not this engine. It runs until it is interrupted and never waits in vain before it has begun to
+   * look, so that what is committed after its start is noticed. A hint: it may come once for many commits, or for none.
+   * Run only while somebody listens. Absent: the commits of others are not noticed.
    */
-  readonly watch?: (changed: () => void) => () => void
+  readonly watch?: (changed: () => void) => Effect.Effect<never>
   /** Releases everything. Called once, after the last run has ended. */
   readonly close: Effect.Effect<void>
 }

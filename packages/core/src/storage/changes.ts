@@ -2,8 +2,9 @@
  * The change feed: what each commit changed, told to whoever listens in this process.
  *
  * Guarantee: commits are announced after they are durable, in commit order. A listener that falls more than
- * `maxBehind` commits behind gets one `Changed` in their place: a hint to read again, never a silent gap. Nobody who
- * writes waits for a listener, and without listeners nothing is collected.
+ * `maxBehind` commits behind gets one `Changed` in their place: a hint to read again, never a silent gap. Commits of others,
+ * as far as the engine notices them, are such a hint, too. Nobody who writes waits for a listener, and without listeners
+ * nothing is collected and nobody watched.
  */
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -24,6 +25,8 @@ export type Change =
   /** Something changed, and what is not said: read again. */
   | { readonly _tag: "Changed" }
 
+const somethingChanged: Change = { _tag: "Changed" }
+
 /** How many commits a listener may be behind before they are replaced by one hint. */
 export const maxBehind = 1_024
 
@@ -40,16 +43,42 @@ export interface ChangeFeed {
   readonly end: () => void
 }
 
-export const makeChangeFeed = (): ChangeFeed => {
+/** Begins to call `changed` when somebody else has committed, and answers how to stop. */
+export type WatchOthers = (changed: () => void) => () => void
+
+export const makeChangeFeed = (watchOthers: WatchOthers = () => () => {}): ChangeFeed => {
   const listeners = new Set<Listener>()
+  let stopWatching: (() => void) | undefined
   let ended = false
+  const tell = (listener: Listener, change: Change) => {
+    if (listener.pending.length < maxBehind) listener.pending.push(change)
+    else listener.pending = [somethingChanged]
+    listener.news.openUnsafe()
+  }
+  const tellOfOthers = () => {
+    for (const listener of listeners) {
+      if (listener.pending.at(-1) !== somethingChanged) tell(listener, somethingChanged)
+    }
+  }
+  const watchWhileHeard = () => {
+    if (listeners.size > 0 && !ended) stopWatching ??= watchOthers(tellOfOthers)
+    else {
+      stopWatching?.()
+      stopWatching = undefined
+    }
+  }
   const subscribe = Effect.acquireRelease(
     Effect.sync((): Listener => {
       const listener: Listener = { pending: [], news: Latch.makeUnsafe(false) }
       listeners.add(listener)
+      watchWhileHeard()
       return listener
     }),
-    (listener) => Effect.sync(() => listeners.delete(listener)),
+    (listener) =>
+      Effect.sync(() => {
+        listeners.delete(listener)
+        watchWhileHeard()
+      }),
   )
   const drain = (listener: Listener) =>
     Stream.paginate(
@@ -67,14 +96,11 @@ export const makeChangeFeed = (): ChangeFeed => {
     announce: (rows) => {
       if (listeners.size === 0) return
       const change: Change = { _tag: "Committed", rows: rows() }
-      for (const listener of listeners) {
-        if (listener.pending.length < maxBehind) listener.pending.push(change)
-        else listener.pending = [{ _tag: "Changed" }]
-        listener.news.openUnsafe()
-      }
+      for (const listener of listeners) tell(listener, change)
     },
     end: () => {
       ended = true
+      watchWhileHeard()
       for (const listener of listeners) listener.news.openUnsafe()
     },
   }

@@ -20,7 +20,7 @@ import type { TransactOptions } from "../write-options.ts"
 import { Backend } from "./backend.ts"
 import type { Capabilities, Durability, Engine, WriteStep } from "./backend.ts"
 import { makeChangeFeed } from "./changes.ts"
-import type { Change, ChangedRow } from "./changes.ts"
+import type { Change, ChangedRow, WatchOthers } from "./changes.ts"
 import { Closed, InvalidInput, StorageError } from "./error.ts"
 import type { StorageOperation, StorageReason } from "./error.ts"
 import { makeGroup } from "./group.ts"
@@ -59,7 +59,10 @@ export class Storage extends Context.Service<
     ) => Effect.Effect<A, E | InvalidInput | StorageError>
     /** Runs a program that only reads, on one snapshot, beside writers where the engine can. */
     readonly read: <A, E>(program: Tx<A, E>) => Effect.Effect<A, E | InvalidInput | StorageError>
-    /** What each commit changed, from now on; ends when the storage is closed. */
+    /**
+     * What each commit changed, from now on; ends when the storage is closed. `Changed` where it is not known what: others
+     * have committed, in this process, another one or another tab, or too much has happened since it was last asked.
+     */
     readonly changes: Stream.Stream<Change>
     /**
      * Calls `listener`, until the scope closes, with what each commit of this process meant: after it is durable, in commit
@@ -120,6 +123,10 @@ export const makeStorage = (
         void Effect.runForkWith(context)(
           Effect.andThen(Effect.flatMap(backoff(attempt), Effect.sleep), Effect.sync(work)),
         ),
+      watchOthers: (changed) => {
+        const watching = Effect.runForkWith(context)(engine.watch?.(changed) ?? Effect.void)
+        return () => watching.interruptUnsafe()
+      },
     })
     const { changes, observe, read, transact } = connected
     const release = yield* Effect.cached(connected.release)
@@ -135,6 +142,7 @@ interface Connection {
   readonly now: () => number
   /** Runs `work` after the wait that fits the attempt. */
   readonly after: (attempt: number, work: () => void) => void
+  readonly watchOthers: WatchOthers
 }
 
 interface Connected extends Pick<Storage["Service"], "transact" | "read" | "changes" | "observe"> {
@@ -144,9 +152,9 @@ interface Connected extends Pick<Storage["Service"], "transact" | "read" | "chan
 }
 
 const connect = (engine: Engine, capabilities: Capabilities, connection: Connection): Connected => {
-  const { after, busyBudget, now, verify } = connection
+  const { after, busyBudget, now, verify, watchOthers } = connection
   const turns = makeTurnTaking(capabilities.blocking)
-  const feed = makeChangeFeed()
+  const feed = makeChangeFeed(watchOthers)
   const observers = new Set<NoticeListener>()
   const waiting = new Queue<Job>()
   const idleListeners: Array<() => void> = []

@@ -1,20 +1,36 @@
 /**
  * The change feed of one storage.
  */
-import { Tx } from "@skein/core/storage"
+import { Backend, Tx } from "@skein/core/storage"
 import type { Change, Storage } from "@skein/core/storage"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import { check, equal } from "../../equal.ts"
-import { law } from "../../law.ts"
+import { law, NotApplicable } from "../../law.ts"
+import type { Store } from "../../law.ts"
 import { outcomeOf, outcomesOf } from "../../outcome.ts"
 import { openStorage } from "../../storage.ts"
-import { Account, account, deposit, getAccount, insertAll, Note, note, schema } from "./tables.ts"
+import { Account, account, deposit, getAccount, insertAll, Note, note, numbersOf, schema } from "./tables.ts"
 
 /** Listens from now on, until the storage is closed. */
 const listen = (storage: Storage["Service"]) =>
   Effect.forkChild(Stream.runCollect(storage.changes), { startImmediately: true })
+
+/** Does not apply to engines that notice nobody else's commits. */
+const requireWatch = (store: Store) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const backend = Context.get(yield* Layer.build(Layer.fresh(store.backend)), Backend)
+      const engine = yield* Effect.acquireRelease(backend.open(schema), (engine) => engine.close)
+      if (engine.watch === undefined) {
+        return yield* new NotApplicable({ reason: "the engine does not notice when others commit" })
+      }
+    }),
+  )
 
 /** One line a row: `written note a,1`. */
 const lines = (change: Change): ReadonlyArray<string> =>
@@ -102,5 +118,54 @@ export const changeLaws = [
         equal((yield* Fiber.join(counter)).length, 20, "the number that the second listener got")
       }),
     ),
+  ),
+
+  law(
+    "STO-06 what others commit is told as Changed, in its place among the own commits, and own commits never are",
+    (store) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          yield* requireWatch(store)
+          const [own, other] = [yield* openStorage(store, { schema }), yield* openStorage(store, { schema })]
+          const write = (storage: Storage["Service"], n: number) =>
+            Effect.andThen(storage.transact(insertAll(Note, [note(n)])), TestClock.adjust("1 second"))
+          yield* write(other, 0)
+          const listener = yield* listen(own)
+          yield* write(own, 1)
+          yield* write(own, 2)
+          yield* write(other, 3)
+          yield* write(own, 4)
+          yield* Effect.andThen(other.read(numbersOf("key")), TestClock.adjust("1 second"))
+          yield* write(own, 5)
+          yield* write(other, 6)
+          yield* own.close
+          equal((yield* Fiber.join(listener)).flatMap(lines), [
+            "written note a,1",
+            "written note a,2",
+            "changed",
+            "written note a,4",
+            "written note a,5",
+            "changed",
+          ])
+        }),
+      ).pipe(Effect.provide(TestClock.layer())),
+  ),
+
+  law("STO-06 many commits of others between two looks are one hint, also for who listens late", (store) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        yield* requireWatch(store)
+        const [own, other] = [yield* openStorage(store, { schema }), yield* openStorage(store, { schema })]
+        const early = yield* listen(own)
+        yield* TestClock.adjust("1 second")
+        const late = yield* listen(own)
+        const commits = Array.from({ length: 20 }, (_, n) => other.transact(insertAll(Note, [note(n)])))
+        yield* Effect.all(commits, { concurrency: "unbounded" })
+        yield* TestClock.adjust("1 second")
+        yield* own.close
+        equal((yield* Fiber.join(early)).flatMap(lines), ["changed"], "what the first one hears")
+        equal((yield* Fiber.join(late)).flatMap(lines), ["changed"], "what the second one hears")
+      }),
+    ).pipe(Effect.provide(TestClock.layer())),
   ),
 ]
