@@ -7,6 +7,7 @@ import { lengthOfConversation } from "./rows/length.ts"
 import { concurrentAppends } from "./rows/producers.ts"
 import { readConversation } from "./rows/read.ts"
 import { listSessions } from "./rows/sessions.ts"
+import { turnRelaxed, turnStrict } from "./rows/turn.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   appendStrict,
@@ -17,4 +18,6 @@ export const suites: ReadonlyArray<Suite> = [
   lengthOfConversation,
   crossedBranches,
   rowsOfAppend,
+  turnStrict,
+  turnRelaxed,
 ]
