@@ -77,7 +77,7 @@ export interface BeginPlan {
   readonly session: SessionRow
   /** The turn that has to end first, and why. */
   readonly ending: { readonly plan: EndPlan; readonly reason: string } | undefined
-  /** What waited for an answer and gets none any more. */
+  /** What waited for an answer, and is settled: with it, or because it gets none any more. */
   readonly leaving: ReadonlyArray<EntryRow>
   /** Where the head goes first. */
   readonly move: { readonly to: Stand; readonly reason: "edit" | "retry" } | undefined
@@ -218,7 +218,7 @@ export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: numb
   const ended =
     ending && applyEnd(tx, session, ending.plan, { outcome: "interrupted", reason: ending.reason }, now).turn
   if (move !== undefined) applyNewMove(tx, session, move.to, leaving, { reason: move.reason, at: now })
-  else settleDrafts(tx, session, leaving, "interrupted", now)
+  else settleDrafts(tx, session, leaving, turn.start === "answer" ? undefined : "interrupted", now)
   const { host, id, lease, owner } = turn
   const epoch = session.epoch + 1
   const active: ActiveTurn = { id, epoch, owner, host, startedAt: now, beat: 0, lease, until: now + lease, drafts: [] }
