@@ -3,11 +3,13 @@
  *
  * Guarantee: before its first turn it holds a lock under its name, so that others can tell at once when it is gone. It
  * hears of whatever happens to its turns from elsewhere: in this process with the commit, from other processes as soon as
- * the engine hints that something changed.
+ * the engine hints that something changed. When the store is closed, turns that still run are told to stop, and have a few
+ * seconds to end.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FiberHandle from "effect/FiberHandle"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
@@ -25,6 +27,8 @@ import * as program from "./program.ts"
 /** Why a running turn is to stop. */
 export type Stop =
   | { readonly _tag: "Aborted"; readonly reason: string | undefined }
+  /** The store is being closed. */
+  | { readonly _tag: "Closed" }
   /** It was ended by somebody else. */
   | { readonly _tag: "Lost"; readonly error: StaleTurn }
 
@@ -63,6 +67,13 @@ export class Instance extends Context.Service<
       const { judge } = yield* makeLiveness(owner, host, locks)
       const running = new Map<string, Running>()
       const watching = yield* FiberHandle.make()
+      const idle = yield* Latch.make(true)
+      yield* Effect.addFinalizer(() =>
+        Effect.suspend(() => {
+          for (const turn of running.values()) turn.stop({ _tag: "Closed" })
+          return Effect.timeoutOption(idle.await, closingMs)
+        }),
+      )
 
       let isHeld = locks === undefined
       const one = yield* Semaphore.make(1)
@@ -108,12 +119,15 @@ export class Instance extends Context.Service<
         Effect.acquireRelease(
           Effect.suspend(() => {
             running.set(turn.sessionId, turn)
+            idle.closeUnsafe()
             return running.size === 1 ? FiberHandle.run(watching, watch) : Effect.void
           }),
           () =>
             Effect.suspend(() => {
               if (running.get(turn.sessionId) === turn) running.delete(turn.sessionId)
-              return running.size === 0 ? FiberHandle.clear(watching) : Effect.void
+              if (running.size > 0) return Effect.void
+              idle.openUnsafe()
+              return FiberHandle.clear(watching)
             }),
         ).pipe(Effect.asVoid)
 
@@ -129,6 +143,9 @@ export class Instance extends Context.Service<
     }),
   )
 }
+
+/** How long closing waits for turns to end, in milliseconds: as long as bodies have, and some more to store what they did. */
+const closingMs = 6_000
 
 /** Thirty seconds, unless the engine says otherwise. */
 const defaultLease = 30_000

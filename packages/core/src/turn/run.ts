@@ -120,12 +120,18 @@ export const runBody = <A, E, R>(
       onEnd(ended)
       if (isInterrupted) return yield* Effect.interrupt
       if (why !== undefined && Exit.isFailure(exit)) {
-        const { reason } = why
+        const reason = reasonOf(why)
         return yield* Effect.fail(new TurnAborted({ sessionId, epoch, ...(reason !== undefined && { reason }) }))
       }
       return yield* exit
     }),
   )
+
+/** Why a turn ended that was running when its store was closed. */
+const closed = "closed"
+
+const reasonOf = (why: Stop): string | undefined =>
+  why._tag === "Aborted" ? why.reason : why._tag === "Closed" ? closed : undefined
 
 /** Tells the body to stop, and ends it when it does not. */
 const stopBody = <A, E>(
@@ -135,7 +141,7 @@ const stopBody = <A, E>(
   { graceMs }: Ground,
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
-    controller.abort(why._tag === "Lost" ? why.error : new Error(why.reason ?? "the turn was stopped"))
+    controller.abort(why._tag === "Lost" ? why.error : new Error(reasonOf(why) ?? "the turn was stopped"))
     if (graceMs > 0) yield* Effect.timeoutOption(Fiber.await(working), graceMs)
     yield* Fiber.interrupt(working)
   })
@@ -159,6 +165,7 @@ const endingOf = (
   why: Stop | undefined,
   well: Pick<Ending, "outcome" | "calls">,
 ): Ending => {
+  if (why?._tag === "Closed") return { outcome: "interrupted", reason: closed }
   if (why?._tag === "Aborted") return { outcome: "aborted", reason: why.reason }
   if (Exit.isSuccess(exit)) return well
   if (Cause.hasInterruptsOnly(exit.cause)) return { outcome: "aborted" }

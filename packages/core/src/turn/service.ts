@@ -66,6 +66,8 @@ export interface BeginOptions extends TransactOptions {
 export interface RunOptions extends BeginOptions {
   /** Told how the turn ended, once that is stored. */
   readonly onEnd?: (end: TurnEnd) => void
+  /** Somebody is looking: the session does not become unread. */
+  readonly seen?: boolean
   /** How long a body may go on after it was told to stop, in milliseconds. Default 0: it is interrupted at once. */
   readonly graceMs?: number
 }
@@ -335,11 +337,16 @@ export class Turns extends Context.Service<
         return toMessage(row)
       })
 
-      const groundOf = (sessionId: string, epoch: number, graceMs: number, writing: TransactOptions): Ground => ({
+      const groundOf = (
+        sessionId: string,
+        epoch: number,
+        { graceMs = 0, seen }: Pick<RunOptions, "graceMs" | "seen">,
+        writing: TransactOptions,
+      ): Ground => ({
         write: (entry, stored) =>
           write(sessionId, epoch, entry, stored, entry.draft === true ? { durability: "relaxed" } : writing),
         heartbeat: heartbeat(sessionId, epoch),
-        end: (ending) => end(sessionId, epoch, [], ending, writing),
+        end: (ending) => end(sessionId, epoch, [], { ...ending, seen }, writing),
         attend: instance.attend,
         heard: () => {},
         heartbeatMs: Math.max(1, Math.floor(instance.lease / 3)),
@@ -388,7 +395,7 @@ export class Turns extends Context.Service<
       ): Effect.Effect<A, E | BeginError | TurnAborted | WriteError, R> =>
         Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
-            const { graceMs = 0, onEnd, ...options } = yield* checkInput(RunOptionsInput, given, "options")
+            const { graceMs = 0, onEnd, seen, ...options } = yield* checkInput(RunOptionsInput, given, "options")
             const turnId = options.turnId ?? (yield* ids.mint("turn_"))
             const begun = yield* Effect.onInterrupt(restore(begin(sessionId, start, { ...options, turnId })), () =>
               abandon(sessionId, turnId),
@@ -396,7 +403,12 @@ export class Turns extends Context.Service<
             const nextId = { id: yield* ids.mint("msg_") }
             return yield* runBody(
               begun,
-              groundOf(sessionId, begun.turn.epoch, graceMs, writingOf(options.durability)),
+              groundOf(
+                sessionId,
+                begun.turn.epoch,
+                { graceMs, ...(seen !== undefined && { seen }) },
+                writingOf(options.durability),
+              ),
               (bench) => body(turnOf(begun, bench, nextId)),
               restore,
               (ended) => onEnd?.(toTurnEnd(ended)),
@@ -496,6 +508,7 @@ const BeginOptionsInput = z.strictObject(beginFields)
 const RunOptionsInput = z.strictObject({
   ...beginFields,
   onEnd: z.optional(z.custom<(end: TurnEnd) => void>((onEnd) => typeof onEnd === "function", "must be a function")),
+  seen: z.optional(z.boolean()),
   graceMs: z.optional(z.number().check(z.nonnegative())),
 })
 
