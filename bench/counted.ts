@@ -29,7 +29,7 @@ export const counted = (backend: Layer.Layer<Backend>): Counted => {
       capabilities,
       open: (schema) =>
         Effect.map(open(schema), (engine) => ({
-          close: engine.close,
+          ...engine,
           run: (machine, options, done) => {
             const seen = watch(machine)
             engine.run(seen.machine, options, (failure) => {

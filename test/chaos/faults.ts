@@ -38,7 +38,7 @@ export const faulty = (backend: Layer.Layer<Backend>): Faulty => {
       capabilities,
       open: (schema) =>
         Effect.map(open(schema), (engine) => ({
-          close: engine.close,
+          ...engine,
           run: (machine, options, done) => {
             let written: WriteStep | undefined
             const struck: Machine = {

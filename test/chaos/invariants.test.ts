@@ -4,12 +4,33 @@ import * as Effect from "effect/Effect"
 import { Heads } from "../../packages/core/src/head/service.ts"
 import { History } from "../../packages/core/src/history/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
+import { QueryViews } from "../../packages/core/src/query-view/service.ts"
+import { Sessions } from "../../packages/core/src/session/service.ts"
+import { Turns } from "../../packages/core/src/turn/service.ts"
 import { problemsIn } from "./invariants.ts"
 import { beginning } from "./operations.ts"
 import type { StoreRows } from "./rows.ts"
 import { openStore } from "./store.ts"
 
-/** Two branches, a compaction, and a journal of moves, one of them taken back. */
+/** What somebody says, for a turn to begin with. */
+const prompt = (id: string) => ({ prompt: { id, body: { role: "user", content: "and now?" } } })
+const answer = (id: string) => ({ id, body: { role: "assistant", content: "I am still" } })
+
+/** A session with a turn that completed and one that runs, and a session with one that waits; both are writing. */
+const turns = Effect.gen(function* () {
+  const turns = yield* Turns
+  for (const id of ["r1", "w1"]) {
+    yield* (yield* Sessions).create({ id })
+    yield* turns.begin(id, prompt(`${id}-p1`), { turnId: `${id}-t1` })
+    yield* turns.end(id, 1, { outcome: "completed", messages: [answer(`${id}-a1`)] })
+    yield* turns.begin(id, prompt(`${id}-p2`), { turnId: `${id}-t2` })
+    yield* (yield* QueryViews).start(id, { queryKey: `${id}-p2`, epoch: 2 })
+    yield* turns.draft(id, 2, answer(`${id}-d1`))
+  }
+  yield* turns.end("w1", 2, { outcome: "needs_input" })
+})
+
+/** Two branches, a compaction, and a journal of moves, one of them taken back; and turns. */
 const sound = async (): Promise<StoreRows> => {
   const store = openStore(memory())
   await store.run(
@@ -19,6 +40,7 @@ const sound = async (): Promise<StoreRows> => {
       yield* (yield* Messages).append("s1", { id: "m5", body: { role: "user", content: "and then?" } })
       yield* (yield* Heads).checkout("s1", "b2")
       yield* (yield* Heads).undo("s1")
+      yield* turns
     }),
   )
   const rows = await store.rows()
@@ -65,6 +87,45 @@ const damages: Readonly<Record<string, Damage>> = {
   "redo would make another move": { sessions: (row) => ({ ...row, redo: 1 }) },
 }
 
+const damagesOfTurns: Readonly<Record<string, Damage>> = {
+  "a turn is missing": { turns: ({ epoch, ...row }) => (epoch === 1 ? undefined : { ...row, epoch }) },
+  "a turn is of no session": { turns: (row) => ({ ...row, sessionId: "s9" }) },
+  "two turns have one id": { turns: (row) => ({ ...row, id: "r1-t1" }) },
+  "an epoch was given twice": { sessions: (row) => ({ ...row, epoch: row.epoch - 1 }) },
+  "a session runs nothing that its turns know of": {
+    sessions: ({ activeTurn, ...row }) =>
+      activeTurn === undefined ? { ...row, activeTurn } : { ...row, status: "idle" },
+  },
+  "a turn runs that its session does not know of": {
+    turns: ({ endedAt: _endedAt, outcome: _outcome, ...row }) => ({ ...row, runningSince: row.startedAt }),
+  },
+  "another owner is said to run it": {
+    sessions: (row) => (row.activeTurn ? { ...row, activeTurn: { ...row.activeTurn, owner: "ins_9" } } : row),
+  },
+  "a status is another than the turn left": { sessions: (row) => (row.id === "w1" ? { ...row, status: "done" } : row) },
+  "a running session says that it is idle": { sessions: (row) => (row.id === "r1" ? { ...row, status: "idle" } : row) },
+  "an idle session says that it runs": { sessions: (row) => (row.id === "s1" ? { ...row, status: "running" } : row) },
+  "an error has no failure": { sessions: (row) => ({ ...row, error: { message: "which one?" } }) },
+  "what waits is forgotten": { sessions: ({ waiting: _waiting, ...row }) => row },
+  "answers are not counted": { sessions: (row) => ({ ...row, answers: 0 }) },
+  "a turn runs and is over": { turns: (row) => ({ ...row, runningSince: row.startedAt }) },
+  "a turn has no end": { turns: ({ endedAt: _endedAt, ...row }) => row },
+  "a turn ended before it began": { turns: (row) => (row.endedAt ? { ...row, endedAt: row.startedAt - 1 } : row) },
+  "a turn is said to have broken": { turns: (row) => ({ ...row, broken: row.epoch }) },
+  "a turn has an error and did not fail": { turns: (row) => ({ ...row, error: { message: "which one?" } }) },
+  "a draft is of nobody": {
+    sessions: (row) => (row.activeTurn ? { ...row, activeTurn: { ...row.activeTurn, drafts: [] } } : row),
+  },
+  "a draft that waits is settled": { entries: ({ draft: _draft, ...row }) => row },
+  "a draft was cut and is still written": { entries: (row) => (row.draft ? { ...row, cut: "aborted" } : row) },
+  "a turn starts twice": { entries: (row) => (row.role === "user" ? row : { ...row, startsTurn: true }) },
+  "a turn starts elsewhere": { turns: (row) => (row.first ? { ...row, first: { branch: 1, pos: 9 } } : row) },
+  "what starts a turn is of none": { entries: (row) => ({ ...row, turn: "t9" }) },
+  "turns on the path are not counted": { entries: (row) => ({ ...row, facts: { ...row.facts, turns: 0 } }) },
+  "a question runs without a turn": { views: (row) => ({ ...row, runningSince: 1 }) },
+  "a question does not run in its turn": { views: ({ runningSince: _runningSince, ...row }) => row },
+}
+
 const damaged = (rows: StoreRows, damage: Damage): StoreRows =>
   Object.fromEntries(
     Object.entries(rows).map(([kind, list]) => {
@@ -77,6 +138,6 @@ it("MSG-02 the invariants hold of what the services write", async () => {
   assert.deepStrictEqual(problemsIn(await sound()), [])
 })
 
-it.each(Object.entries(damages))("MSG-02 it is noticed when %s", async (_, damage) => {
+it.each(Object.entries({ ...damages, ...damagesOfTurns }))("MSG-02 it is noticed when %s", async (_, damage) => {
   assert.isNotEmpty(problemsIn(damaged(await sound(), damage)))
 })

@@ -10,8 +10,9 @@
 import type { HeadMoveRow } from "../../packages/core/src/head/model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts, TrailStep, TreeRow } from "../../packages/core/src/message/model.ts"
 import type { SessionRow } from "../../packages/core/src/session/model.ts"
-import { isDeepStrictEqual } from "node:util"
+import { differs, show } from "./differs.ts"
 import type { StoreRows } from "./rows.ts"
+import { turnProblems } from "./turn-invariants.ts"
 
 /** One sentence for each thing that does not hold. Empty: all does. */
 export const problemsIn = (rows: StoreRows): ReadonlyArray<string> => {
@@ -21,6 +22,7 @@ export const problemsIn = (rows: StoreRows): ReadonlyArray<string> => {
     ...strayProblems(rows, store),
     ...rows.sessions.flatMap((session) => sessionProblems(session, rows, store)),
     ...journalProblems(rows),
+    ...turnProblems(rows),
   ]
 }
 
@@ -65,12 +67,6 @@ const strayProblems = (rows: StoreRows, { trees }: Store): ReadonlyArray<string>
 const nameOf = ({ branch, treeId }: { readonly branch: number; readonly treeId: string }) =>
   `branch ${branch} of tree ${treeId}`
 const placeOf = (row: EntryRef & { readonly treeId: string }) => `entry ${row.pos} on ${nameOf(row)}`
-
-const show = (value: unknown) => JSON.stringify(value)
-
-/** A problem, unless what is stored is what was worked out. */
-const differs = (of: string, stored: unknown, expected: unknown): ReadonlyArray<string> =>
-  isDeepStrictEqual(stored, expected) ? [] : [`${of} is ${show(stored)}, but ought to be ${show(expected)}`]
 
 // Trees
 
@@ -159,7 +155,7 @@ const entryProblems = (tree: Tree, entry: EntryRow, before: Facts): ReadonlyArra
     entries: before.entries + 1,
     displays,
     prompts,
-    turns: before.turns,
+    turns: before.turns + Number(entry.startsTurn === true),
     ...(lastPrompt && { lastPrompt }),
     ...(lastCompaction && { lastCompaction }),
     ...(lastReplayed && { lastReplayed }),

@@ -6,7 +6,9 @@ import type { Services } from "../../packages/core/src/services.ts"
 import { Heads } from "../../packages/core/src/head/service.ts"
 import { History } from "../../packages/core/src/history/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
+import { QueryViews } from "../../packages/core/src/query-view/service.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
+import { Turns } from "../../packages/core/src/turn/service.ts"
 
 export interface Operation {
   readonly name: string
@@ -36,6 +38,34 @@ const withHeads = (use: (heads: Heads["Service"]) => Effect.Effect<unknown, unkn
   Effect.flatMap(Effect.service(Heads), use)
 const withSessions = (use: (sessions: Sessions["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Sessions), use)
+
+const withTurns = (use: (turns: Turns["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Turns), use)
+
+const calling = (id: string, call: string) => ({
+  id,
+  body: { role: "assistant", content: [{ type: "tool-call", id: call, name: "look", input: {} }] },
+})
+const result = (id: string, call: string) => ({
+  id,
+  body: { role: "tool", content: [{ type: "tool-result", callId: call, output: "found" }] },
+})
+
+/** A turn that has made a call which nobody has answered, and is writing something. */
+const working = Effect.gen(function* () {
+  const turns = yield* Turns
+  const views = yield* QueryViews
+  yield* turns.begin("s1", { prompt: user("p1") }, { turnId: "t1" })
+  yield* turns.settle("s1", 1, calling("c1", "call1"))
+  yield* views.start("s1", { queryKey: "p1", epoch: 1 })
+  yield* turns.draft("s1", 1, assistant("d1"))
+})
+
+/** A turn that has ended as waiting for an answer. */
+const waiting = Effect.andThen(
+  working,
+  withTurns((turns) => turns.end("s1", 1, { outcome: "needs_input", calls: ["call1"] })),
+)
 
 export const operations: ReadonlyArray<Operation> = [
   { name: "append", run: withMessages((messages) => messages.append("s1", user("n1"))) },
@@ -81,6 +111,51 @@ export const operations: ReadonlyArray<Operation> = [
   {
     name: "create with a first message",
     run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/projects/two", first: user("n1") })),
+  },
+  {
+    name: "begin a turn",
+    run: withTurns((turns) => turns.begin("s1", { prompt: user("p1") }, { turnId: "t1" })),
+  },
+  {
+    name: "begin a turn with an edit",
+    run: withTurns((turns) => turns.begin("s1", { edit: "m3", content: user("p1") }, { turnId: "t1" })),
+  },
+  {
+    name: "begin a turn with an answer",
+    prepare: waiting,
+    run: withTurns((turns) => turns.begin("s1", { answer: result("r1", "call1") }, { turnId: "t2" })),
+  },
+  {
+    name: "take a turn over",
+    prepare: working,
+    run: withTurns((turns) => turns.begin("s1", { prompt: user("p2") }, { turnId: "t2", takeOver: true })),
+  },
+  {
+    name: "draft",
+    prepare: withTurns((turns) => turns.begin("s1", { prompt: user("p1") }, { turnId: "t1" })),
+    run: withTurns((turns) => turns.draft("s1", 1, assistant("d1"))),
+  },
+  {
+    name: "settle a draft",
+    prepare: working,
+    run: withTurns((turns) => turns.settle("s1", 1, assistant("d1"))),
+  },
+  {
+    name: "end a turn",
+    prepare: working,
+    run: withTurns((turns) =>
+      turns.end("s1", 1, { outcome: "completed", messages: [result("r1", "call1"), assistant("n1")] }),
+    ),
+  },
+  {
+    name: "end a turn that failed",
+    prepare: working,
+    run: withTurns((turns) => turns.end("s1", 1, { outcome: "failed", error: { message: "no connection" } })),
+  },
+  {
+    name: "end a turn that waits",
+    prepare: working,
+    run: withTurns((turns) => turns.end("s1", 1, { outcome: "needs_input", calls: ["call1"] })),
   },
   { name: "rename", run: withSessions((sessions) => sessions.rename("s1", "Second")) },
 ]

@@ -9,6 +9,10 @@ import type { ProjectRow } from "../../packages/core/src/project/model.ts"
 import { ProjectTable } from "../../packages/core/src/project/model.ts"
 import type { SessionRow } from "../../packages/core/src/session/model.ts"
 import { SessionTable } from "../../packages/core/src/session/model.ts"
+import type { QueryViewRow } from "../../packages/core/src/query-view/model.ts"
+import { QueryViewTable } from "../../packages/core/src/query-view/model.ts"
+import type { TurnRow } from "../../packages/core/src/turn/model.ts"
+import { TurnTable } from "../../packages/core/src/turn/model.ts"
 import { Tx } from "@skein/core/storage"
 import type { AnyTable, KeyPart, Storage } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
@@ -20,6 +24,8 @@ export interface StoreRows {
   readonly branches: ReadonlyArray<BranchRow>
   readonly entries: ReadonlyArray<EntryRow>
   readonly moves: ReadonlyArray<HeadMoveRow>
+  readonly turns: ReadonlyArray<TurnRow>
+  readonly views: ReadonlyArray<QueryViewRow>
 }
 
 /** The table that each kind of row is in. */
@@ -30,6 +36,8 @@ export const rowTables: { readonly [Kind in keyof StoreRows]: AnyTable } = {
   branches: BranchTable,
   entries: EntryTable,
   moves: HeadMoveTable,
+  turns: TurnTable,
+  views: QueryViewTable,
 }
 
 /** Rows by kind, given a way to read a whole table in the order of its key. */
