@@ -4,13 +4,14 @@
  * Guarantee: every method does what the Effect service of the same name does, and rejects with the same error classes:
  * `_tag` is the stable code. No method throws: what it is given wrong is a rejection with `InvalidInput`. A method whose
  * `signal` fires before its commit writes nothing and rejects with the signal's reason; during the commit it waits for the
- * outcome first.
+ * outcome first. What can be iterated does nothing before somebody iterates it, and ends when that ends.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Stream from "effect/Stream"
 import { Heads } from "./head/service.ts"
 import type {
   DeleteOptions,
@@ -139,6 +140,8 @@ export interface Skein<M = Json> {
     resolve(idOrPrefix: string, options?: CallOptions): Promise<Session>
     /** A page of sessions, latest activity first. */
     list(query?: ListQuery & CallOptions): Promise<SessionPage>
+    /** The page as it changes: at once, then at most thirty times a second. */
+    watch(query?: ListQuery & CallOptions): AsyncIterable<SessionPage>
     /** Sessions that nobody started, with all that they started below them. */
     tree(query?: TreeQuery & CallOptions): Promise<SessionTree>
     children(session: string, query?: Pick<TreeQuery, "limit" | "cursor" | "depth"> & CallOptions): Promise<SessionTree>
@@ -388,6 +391,19 @@ const open = async <M = Json>(
       const [name, value] = unknown
       throw new InvalidInput({ field: `options.${name}`, value, problem: "is not a known field" })
     })
+  /** A stream of a service, for as long as somebody iterates. */
+  const iterate = <Options extends object, A, E>(
+    given: (Options & CallOptions) | undefined,
+    streamWith: (options: Own<Options> | undefined) => Stream.Stream<A, E>,
+    name = "options",
+  ): AsyncIterable<A> =>
+    Stream.toAsyncIterable(
+      Stream.suspend(() => {
+        const { options, signal } = parted(given, name)
+        const stream = streamWith(options)
+        return signal === undefined ? stream : Stream.interruptWhen(stream, fired(signal))
+      }),
+    )
   // Bodies are of the reader's dialect as far as the caller keeps to it; `M` says so and nothing is checked.
   const typed = <A>(answer: Promise<unknown>) => answer as Promise<A>
   const close = () => runtime.dispose()
@@ -400,6 +416,7 @@ const open = async <M = Json>(
       latest: (query) => call(query, (own) => sessions.latest(own), "query"),
       resolve: (idOrPrefix, options) => plainCall(options, () => sessions.resolve(idOrPrefix)),
       list: (query) => call(query, (own) => sessions.list(own), "query"),
+      watch: (query) => iterate(query, (own) => sessions.watch(own), "query"),
       tree: (query) => call(query, (own) => sessions.tree(own), "query"),
       children: (session, query) => call(query, (own) => sessions.children(session, own), "query"),
       update: (session, patch, options) => call(options, (own) => sessions.update(session, patch, own)),
@@ -498,6 +515,15 @@ const parted = <Options extends object>(
   if (isSignal(signal)) return { options, signal }
   throw new InvalidInput({ field: `${name}.signal`, value: signal, problem: "must be an AbortSignal" })
 }
+
+/** Dies of the signal's reason when it fires. */
+const fired = (signal: AbortSignal): Effect.Effect<never> =>
+  Effect.callback((resume) => {
+    const end = () => resume(Effect.die(signal.reason))
+    if (signal.aborted) return end()
+    signal.addEventListener("abort", end)
+    return Effect.sync(() => signal.removeEventListener("abort", end))
+  })
 
 const checkedBackend = <Adapter extends Layer.Any>(backend: Adapter): Adapter => {
   if (Layer.isLayer(backend)) return backend

@@ -27,3 +27,32 @@ type Copy<T> = T extends object ? { [Name in keyof T]: Exclude<T[Name], undefine
 
 /** A copy that shares nothing with the value, and has no property that is `undefined`. */
 export const copyOf = <T>(json: T): Copy<T> => JSON.parse(JSON.stringify(json)) as Copy<T>
+
+/**
+ * `next`, made of parts of `before` wherever they say the same; `before` itself where all of it does. What stands in a
+ * list with an id is found by it, wherever it has moved. Both are JSON, but for properties that are `undefined`.
+ */
+export const sharing = <A>(before: unknown, next: A): A => {
+  if (typeof before !== "object" || typeof next !== "object" || before === null || next === null) return next
+  if (Array.isArray(before) !== Array.isArray(next)) return next
+  const shared = Array.isArray(next)
+    ? sharingItems(before as ReadonlyArray<unknown>, next)
+    : Object.fromEntries(Object.entries(next).map(([name, value]) => [name, sharing(own(before, name), value)]))
+  const names = Object.keys(shared)
+  const isSame =
+    names.length === Object.keys(before).length &&
+    names.every((name) => Object.hasOwn(before, name) && own(before, name) === own(shared, name))
+  return (isSame ? before : shared) as A
+}
+
+const sharingItems = (before: ReadonlyArray<unknown>, next: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const known = new Map(before.map((item) => [idOf(item), item]))
+  return next.map((item, i) => {
+    const id = idOf(item)
+    return sharing(id === undefined ? before[i] : known.get(id), item)
+  })
+}
+
+const idOf = (item: unknown): unknown => (typeof item === "object" && item !== null ? own(item, "id") : undefined)
+
+const own = (of: object, name: string): unknown => (Object.hasOwn(of, name) ? Reflect.get(of, name) : undefined)

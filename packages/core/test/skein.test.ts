@@ -55,6 +55,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["sessions.latest", [], "query"],
   ["sessions.resolve", ["s"], "options"],
   ["sessions.list", [], "query"],
+  ["sessions.watch", [], "query"],
   ["sessions.tree", [], "query"],
   ["sessions.children", ["s"], "query"],
   ["sessions.update", ["s", {}], "options"],
@@ -112,7 +113,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
 
 /** The methods of these that write nothing, or not by themselves. */
 const plain = new Set([
-  ...["get", "latest", "resolve", "list", "tree", "children"].map((verb) => `sessions.${verb}`),
+  ...["get", "latest", "resolve", "list", "watch", "tree", "children"].map((verb) => `sessions.${verb}`),
   ...["moves", "branches", "deepest"].map((verb) => `heads.${verb}`),
   ...["page", "get", "count", "prompts", "siblings", "path"].map((verb) => `messages.${verb}`),
   "projects.get",
@@ -124,15 +125,31 @@ const plain = new Set([
   "run",
 ])
 
-/** The facade's methods by path: `sessions.get`. */
+/** The facade's methods by path: `sessions.get`. Of one that is iterated, the first value. */
 const methodsOf = (skein: object): ReadonlyMap<string, Method> =>
   new Map(
     Object.entries(skein).flatMap(([name, value]: [string, unknown]) =>
       typeof value === "function"
         ? [[name, value as Method] as const]
-        : Object.entries(value as Record<string, Method>).map(([verb, method]) => [`${name}.${verb}`, method] as const),
+        : Object.entries(value as Record<string, Method | Iterated>).map(
+            ([verb, method]) => [`${name}.${verb}`, promising(method)] as const,
+          ),
     ),
   )
+
+type Iterated = (...given: ReadonlyArray<unknown>) => AsyncIterable<unknown>
+
+const promising =
+  (method: Method | Iterated): Method =>
+  (...given) => {
+    const answer = method(...given)
+    return Symbol.asyncIterator in answer ? firstOf(answer) : answer
+  }
+
+const firstOf = async (values: AsyncIterable<unknown>): Promise<unknown> => {
+  for await (const value of values) return value
+  return undefined
+}
 
 describe("wrong input", () => {
   it("API-06 every method is known to these tests", async () => {
@@ -283,6 +300,46 @@ describe("opening", () => {
     assert.match(session.id, /^[0-9a-f]{32}$/)
     assert.strictEqual(session.owner, "Ann Noether")
     await skein.transact(noted)
+    await skein.close()
+  })
+})
+
+describe("iterating", () => {
+  it("API-01, SES-13 what is watched comes as it changes; to stop iterating ends it", async () => {
+    const { skein } = await opened()
+    const titles: Array<string | undefined> = []
+    for await (const { sessions } of skein.sessions.watch()) {
+      titles.push(sessions.find(({ id }) => id === "s")?.title)
+      if (titles.length === 3) break
+      await skein.sessions.rename("s", `Title ${titles.length}`)
+    }
+    assert.deepStrictEqual(titles, [undefined, "Title 1", "Title 2"])
+    await skein.close()
+  })
+
+  it("API-01, SES-13 closing the store ends what is iterated, and each iteration is one of its own", async () => {
+    const { skein } = await opened()
+    const watched = skein.sessions.watch()
+    const [one, other] = [watched[Symbol.asyncIterator](), watched[Symbol.asyncIterator]()]
+    assert.isFalse((await one.next()).done)
+    const waiting = one.next()
+    assert.isFalse((await other.next()).done)
+    assert.deepStrictEqual(await other.return!(), { done: true, value: undefined })
+    assert.deepStrictEqual(await other.next(), { done: true, value: undefined })
+    await skein.close()
+    assert.deepStrictEqual(await waiting, { done: true, value: undefined })
+    assert.deepInclude(await rejection(() => firstOf(watched)), { _tag: "StorageError" })
+  })
+
+  it("API-01, SES-13 a signal that fires ends what is iterated with its reason, also while it waits", async () => {
+    const { skein } = await opened()
+    const controller = new AbortController()
+    const values = skein.sessions.watch({ signal: controller.signal })[Symbol.asyncIterator]()
+    assert.isFalse((await values.next()).done)
+    const waiting = values.next()
+    controller.abort(new Error("enough"))
+    assert.deepInclude(await rejection(() => waiting), { message: "enough" })
+    assert.deepStrictEqual(await values.next(), { done: true, value: undefined })
     await skein.close()
   })
 })

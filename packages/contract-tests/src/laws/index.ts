@@ -11,6 +11,7 @@ import { projectLaws } from "./project.ts"
 import { queryViewLaws } from "./query-view.ts"
 import { sessionLaws } from "./session.ts"
 import { storageLaws } from "./storage/index.ts"
+import { watchLaws } from "./watch.ts"
 
 export const laws: ReadonlyArray<Law> = [
   ...storageLaws,
@@ -20,6 +21,7 @@ export const laws: ReadonlyArray<Law> = [
   ...headLaws,
   ...historyLaws,
   ...queryViewLaws,
+  ...watchLaws,
   ...conversationLaws,
   ...ownTableLaws,
 ]

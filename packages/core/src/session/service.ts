@@ -14,6 +14,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import * as z from "zod/mini"
 import { bindingOf, cursorAt, placeOf } from "../cursor.ts"
 import type { InvalidCursor, Place } from "../cursor.ts"
@@ -21,12 +22,13 @@ import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
 import { toEntry } from "../message/body.ts"
 import type { MessageInput } from "../message/body.ts"
-import { defaultProjectId } from "../project/model.ts"
+import { defaultProjectId, ProjectTable } from "../project/model.ts"
 import { newProject } from "../project/program.ts"
 import type { ProjectNotFound } from "../project/program.ts"
 import { locate, projectIdOf, standsFor, workspaceFields, WorkspacePath } from "../project/workspace.ts"
 import type { Workspace } from "../project/workspace.ts"
 import { Settings } from "../settings.ts"
+import type { ChangedRow } from "../storage/changes.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { key } from "../storage/key.ts"
@@ -34,6 +36,7 @@ import { annotate, span } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import type { TransactOptions } from "../storage/storage.ts"
 import { canonical, copyOf, digest } from "../value.ts"
+import { watch } from "../watch.ts"
 import { checkWriteOptions, writeFields } from "../write-options.ts"
 import { filterFields, toQuery } from "./filter.ts"
 import type { CheckedFilter, Query, SessionFilter } from "./filter.ts"
@@ -41,6 +44,7 @@ import { freshSession } from "./fresh.ts"
 import { ExpectedInput, fixedFields, Name, NewSessionInput, SessionPatchInput, Title } from "./input.ts"
 import type { Expected, NewSession, SessionPatch } from "./input.ts"
 import { placeIn, scan, windowSize } from "./list.ts"
+import { SessionTable } from "./model.ts"
 import type { SessionRow } from "./model.ts"
 import { previewOf } from "./preview.ts"
 import * as program from "./program.ts"
@@ -191,6 +195,16 @@ export class Sessions extends Context.Service<
      */
     readonly list: (query?: ListQuery) => Effect.Effect<SessionPage, InvalidCursor | Failed>
     /**
+     * The page that `list` answers, at once and whenever it has changed, whoever changed it, in this process or another:
+     * at most thirty times a second. A session that stays as it was stays the same object. Ends when the store is closed.
+     *
+     * @throws InvalidCursor  as for `list`
+     *
+     * @example
+     * yield* Stream.runForEach(sessions.watch({ workspace: "/home/ada/app" }), ({ sessions: page }) => show(page))
+     */
+    readonly watch: (query?: ListQuery) => Stream.Stream<SessionPage, InvalidCursor | Failed>
+    /**
      * Sessions that nobody started, as `list` gives them, with all that they started below them, of every kind, archived
      * and hidden ones too. At most 500 sessions an answer.
      */
@@ -324,6 +338,16 @@ export class Sessions extends Context.Service<
         }
       })
 
+      /** What is asked for, understood, as the effect that answers it. */
+      const listing = Effect.fnUntraced(function* (given: ListQuery) {
+        const { cursor, limit = pageSize, ...filter } = yield* checkInput(ListInput, given, "query")
+        const query = yield* queryOf(filter, "query")
+        return Effect.map(pageOf(query, limit, cursor), ({ names, page, ...rest }): SessionPage => {
+          const sessions = page.map((row) => toListed(row, names.get(row.projectId)))
+          return { sessions, ...rest }
+        })
+      })
+
       const change = Effect.fnUntraced(function* (sessionId: string, patch: SessionPatch, options: UpdateOptions) {
         yield* checkId("sessionId", sessionId)
         yield* checkInput(UpdateOptionsInput, options, "options")
@@ -434,13 +458,13 @@ export class Sessions extends Context.Service<
           const [found] = (yield* firstFitting(query, undefined, 1)).rows
           return found && toSession(found)
         }, span("skein.session.latest")),
-        list: Effect.fnUntraced(function* (given = {}) {
-          const { cursor, limit = pageSize, ...filter } = yield* checkInput(ListInput, given, "query")
-          const { names, page, ...rest } = yield* pageOf(yield* queryOf(filter, "query"), limit, cursor)
-          const sessions = page.map((row) => toListed(row, names.get(row.projectId)))
-          const answer: SessionPage = { sessions, ...rest }
-          return answer
-        }, span("skein.session.list")),
+        list: (given = {}) => span("skein.session.list")(Effect.flatten(listing(given))),
+        watch: (given = {}) =>
+          Stream.unwrap(
+            Effect.map(listing(given), (page) =>
+              watch(storage, { look: () => span("skein.session.watch")(page), concerns: isListed }),
+            ),
+          ),
         tree: Effect.fnUntraced(function* (given = {}) {
           const {
             cursor,
@@ -512,6 +536,9 @@ export class Sessions extends Context.Service<
     }),
   )
 }
+
+/** Whether a list may show something of a row. */
+const isListed = ({ table }: ChangedRow): boolean => table === SessionTable.name || table === ProjectTable.name
 
 /** A span that names the session. */
 const spanOf =

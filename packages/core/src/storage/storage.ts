@@ -71,6 +71,8 @@ export class Storage extends Context.Service<
     readonly observe: (listener: NoticeListener) => Effect.Effect<void, never, Scope.Scope>
     /** The engine's locks, where it has any. */
     readonly locks: Locks | undefined
+    /** Whether calls are taken: false once it is being closed. */
+    readonly isOpen: Effect.Effect<boolean>
     /** Lets what is in flight end, then releases the engine. Later calls fail with `Closed`. Closing twice is safe. */
     readonly close: Effect.Effect<void>
   }
@@ -128,12 +130,12 @@ export const makeStorage = (
         return () => watching.interruptUnsafe()
       },
     })
-    const { changes, observe, read, transact } = connected
+    const { changes, isOpen, observe, read, transact } = connected
     const release = yield* Effect.cached(connected.release)
     const close = Effect.andThen(connected.refuseCalls, release)
     yield* Effect.addFinalizer(() => close)
     const locks = engine.locks && locksOf(engine.locks, busyBudget)
-    return Storage.of({ capabilities, transact, read, changes, observe, locks, close })
+    return Storage.of({ capabilities, transact, read, changes, observe, locks, isOpen, close })
   })
 
 interface Connection {
@@ -145,7 +147,7 @@ interface Connection {
   readonly watchOthers: WatchOthers
 }
 
-interface Connected extends Pick<Storage["Service"], "transact" | "read" | "changes" | "observe"> {
+interface Connected extends Pick<Storage["Service"], "transact" | "read" | "changes" | "observe" | "isOpen"> {
   readonly refuseCalls: Effect.Effect<void>
   /** Waits for what is in flight, then releases the engine. */
   readonly release: Effect.Effect<void>
@@ -361,6 +363,7 @@ const connect = (engine: Engine, capabilities: Capabilities, connection: Connect
           () => Effect.sync(() => observers.delete(listener)),
         ),
       ),
+    isOpen: Effect.sync(() => !closing),
     refuseCalls: Effect.sync(() => {
       closing = true
     }),

@@ -1,36 +1,22 @@
 /**
  * The change feed of one storage.
  */
-import { Backend, Tx } from "@skein/core/storage"
+import { Tx } from "@skein/core/storage"
 import type { Change, Storage } from "@skein/core/storage"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { check, equal } from "../../equal.ts"
-import { law, NotApplicable } from "../../law.ts"
-import type { Store } from "../../law.ts"
+import { law } from "../../law.ts"
 import { outcomeOf, outcomesOf } from "../../outcome.ts"
 import { openStorage } from "../../storage.ts"
+import { requireWatch } from "../../watching.ts"
 import { Account, account, deposit, getAccount, insertAll, Note, note, numbersOf, schema } from "./tables.ts"
 
 /** Listens from now on, until the storage is closed. */
 const listen = (storage: Storage["Service"]) =>
   Effect.forkChild(Stream.runCollect(storage.changes), { startImmediately: true })
-
-/** Does not apply to engines that notice nobody else's commits. */
-const requireWatch = (store: Store) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const backend = Context.get(yield* Layer.build(Layer.fresh(store.backend)), Backend)
-      const engine = yield* Effect.acquireRelease(backend.open(schema), (engine) => engine.close)
-      if (engine.watch === undefined) {
-        return yield* new NotApplicable({ reason: "the engine does not notice when others commit" })
-      }
-    }),
-  )
 
 /** One line a row: `written note a,1`. */
 const lines = (change: Change): ReadonlyArray<string> =>
@@ -125,7 +111,7 @@ export const changeLaws = [
     (store) =>
       Effect.scoped(
         Effect.gen(function* () {
-          yield* requireWatch(store)
+          yield* requireWatch(store, schema)
           const [own, other] = [yield* openStorage(store, { schema }), yield* openStorage(store, { schema })]
           const write = (storage: Storage["Service"], n: number) =>
             Effect.andThen(storage.transact(insertAll(Note, [note(n)])), TestClock.adjust("1 second"))
@@ -154,7 +140,7 @@ export const changeLaws = [
   law("STO-06 many commits of others between two looks are one hint, also for who listens late", (store) =>
     Effect.scoped(
       Effect.gen(function* () {
-        yield* requireWatch(store)
+        yield* requireWatch(store, schema)
         const [own, other] = [yield* openStorage(store, { schema }), yield* openStorage(store, { schema })]
         const early = yield* listen(own)
         yield* TestClock.adjust("1 second")
