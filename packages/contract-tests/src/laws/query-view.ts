@@ -2,10 +2,12 @@
  * Laws of query views.
  */
 import { SessionTable } from "@skein/core"
+import { Maintenance } from "@skein/core/maintenance"
 import { QueryViews } from "@skein/core/query-view"
 import { Storage, Tx } from "@skein/core/storage"
+import { Turns } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
-import { atTime } from "../clock.ts"
+import { atSteadyTime, atTime } from "../clock.ts"
 import { check, equal } from "../equal.ts"
 import { law } from "../law.ts"
 import type { Law } from "../law.ts"
@@ -23,26 +25,15 @@ const list = (sessionId: string, ...queryKeys: ReadonlyArray<string>) =>
   QueryViews.use((views) => views.list(sessionId, queryKeys))
 
 /** Gives a session to a new turn, whose epoch is the next one. */
-const beginTurn = (sessionId: string) =>
-  Storage.use((storage) =>
-    storage.transact(
-      Tx.make(function* (tx) {
-        yield* tx.get(SessionTable, [sessionId])
-        return tx.update(SessionTable, [sessionId], (row) => {
-          const epoch = row.epoch + 1
-          const turn = { id: `t${epoch}`, epoch, owner: "o", host: "h", startedAt: 0, beat: 0, lease: 30_000, until: 0 }
-          return { ...row, epoch, activeTurn: { ...turn, drafts: [] } }
-        }).epoch
-      }),
-    ),
-  )
+const beginTurn = (sessionId: string, turnId?: string) =>
+  Turns.use((turns) => turns.begin(sessionId, {}, { takeOver: true, ...(turnId !== undefined && { turnId }) }))
 
 /** A session's row as it is stored. */
 const rowOf = (sessionId: string) =>
   Storage.use((storage) =>
     storage.read(
       Tx.make(function* (tx) {
-        return yield* tx.get(SessionTable, [sessionId])
+        return (yield* tx.get(SessionTable, [sessionId]))!
       }),
     ),
   )
@@ -56,7 +47,7 @@ export const queryViewLaws: ReadonlyArray<Law> = [
     (store) =>
       Effect.gen(function* () {
         yield* begin("s")
-        yield* beginTurn("s")
+        yield* beginTurn("s", "t1")
         const one = { queryKey: "q", turn: "t1", startedAt: 1_000 }
         equal(yield* start("s", "q", 1).pipe(atTime(1_000)), {
           view: { ...one, ...running, runningSince: 1_000, duration: 0 },
@@ -69,7 +60,7 @@ export const queryViewLaws: ReadonlyArray<Law> = [
         // Again in the same turn, and in the next one: what it ran adds up, what lies between does not count.
         yield* start("s", "q", 1).pipe(atTime(2_000))
         yield* finish("s", "q", 1).pipe(atTime(2_030))
-        yield* beginTurn("s")
+        yield* beginTurn("s", "t2")
         equal((yield* start("s", "q", 2).pipe(atTime(9_000))).view, {
           ...one,
           turn: "t2",
@@ -138,7 +129,7 @@ export const queryViewLaws: ReadonlyArray<Law> = [
   law("QVW-01 finishing what another turn started changes nothing and says so", (store) =>
     Effect.gen(function* () {
       yield* begin("s")
-      yield* beginTurn("s")
+      yield* beginTurn("s", "t1")
       yield* start("s", "q", 1).pipe(atTime(1_000))
       yield* finish("s", "q", 1).pipe(atTime(1_100))
       yield* beginTurn("s")
@@ -214,18 +205,66 @@ export const queryViewLaws: ReadonlyArray<Law> = [
     Effect.gen(function* () {
       yield* begin("s")
       yield* beginTurn("s")
-      const lease = Effect.map(rowOf("s"), (row) => [row?.activeTurn?.beat, row?.activeTurn?.until])
+      const lease = Effect.map(rowOf("s"), ({ activeTurn: turn }) => [turn?.beat, turn && turn.until - turn.lease])
       yield* start("s", "q", 1).pipe(atTime(1_000))
-      equal(yield* lease, [1, 31_000])
+      equal(yield* lease, [1, 1_000])
       yield* finish("s", "q", 1).pipe(atTime(2_000))
-      equal(yield* lease, [2, 32_000])
+      equal(yield* lease, [2, 2_000])
       const seen = yield* session("s")
       yield* expand("s", "q").pipe(atTime(3_000))
-      equal(yield* lease, [2, 32_000])
+      equal(yield* lease, [2, 2_000])
       const { activityAt, revision } = yield* session("s")
       check(revision > seen.revision, "the revision moves with what is shown")
       equal(activityAt, seen.activityAt)
     }).pipe(withServices(store)),
+  ),
+
+  law("QVW-01 however a turn ends, what it had running is finished with it", (store) =>
+    Effect.gen(function* () {
+      const turns = yield* Turns
+      const endings: Readonly<Record<string, Effect.Effect<unknown, unknown>>> = {
+        completed: turns.end("s", 1, { outcome: "completed" }),
+        failed: turns.end("s", 2, { outcome: "failed", error: { message: "no" } }),
+        aborted: turns.end("s", 3, { outcome: "aborted" }),
+        needs_input: turns.end("s", 4, { outcome: "needs_input" }),
+        done: turns.end("s", 5, { outcome: "done" }),
+        "taken over": turns.begin("s", {}, { takeOver: true }),
+      }
+      yield* begin("s")
+      for (const [i, [how, ending]] of Object.entries(endings).entries()) {
+        yield* beginTurn("s").pipe(atTime(10_000 * i))
+        for (const queryKey of [how, "every"]) yield* start("s", queryKey, i + 1).pipe(atTime(10_000 * i + 100))
+        yield* ending.pipe(atTime(10_000 * i + 150))
+        const views = yield* list("s", how, "every")
+        equal(
+          views.map(({ duration, finishedAt, state }) => [state, finishedAt, duration]),
+          [
+            ["finished", 10_000 * i + 150, 50],
+            ["finished", 10_000 * i + 150, 50 * (i + 1)],
+          ],
+        )
+      }
+    }).pipe(withServices(store)),
+  ),
+
+  law("QVW-01 recovery finishes what a dead turn had running, up to the last that was heard of it", (store) =>
+    Effect.gen(function* () {
+      yield* Effect.gen(function* () {
+        yield* begin("s")
+        yield* beginTurn("s").pipe(atTime(1_000))
+        yield* start("s", "q", 1).pipe(atTime(2_000))
+        yield* Turns.use((turns) => turns.heartbeat("s", 1)).pipe(atTime(2_500))
+      }).pipe(withServices(store))
+      yield* Effect.gen(function* () {
+        const recover = Maintenance.use((maintenance) => maintenance.recover())
+        // Where nothing proves that the owner is gone, its silence has to last for a lease.
+        const first = yield* recover.pipe(atSteadyTime(9_000_000))
+        const second = yield* recover.pipe(atSteadyTime(9_200_000))
+        equal([...first.interrupted, ...second.interrupted], ["s"])
+        const [view] = yield* list("s", "q")
+        equal([view?.state, view?.folded, view?.finishedAt, view?.duration], ["finished", true, 2_500, 500])
+      }).pipe(withServices(store))
+    }),
   ),
 
   law("QVW-01 at most a hundred questions of a turn run at the same time", (store) =>
