@@ -99,6 +99,15 @@ export interface QueryViewChanged extends OfSession {
   readonly view: Readonly<QueryViewRow>
 }
 
+/** An event of a running turn was applied, and readers are to be told this. Its number and its id are its turn's. */
+export interface EventProjected {
+  readonly _tag: "EventProjected"
+  readonly sessionId: string
+  readonly turn: string
+  readonly event: string
+  readonly data: unknown
+}
+
 export type SessionNotice =
   | EntriesCommitted
   | DraftStored
@@ -110,3 +119,4 @@ export type SessionNotice =
   | QueueChanged
   | UsageRecorded
   | QueryViewChanged
+  | EventProjected

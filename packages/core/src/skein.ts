@@ -70,10 +70,14 @@ import type { Turn } from "./turn/promise.ts"
 import { Turns } from "./turn/service.ts"
 import type {
   BeginOptions,
+  Mapper,
+  Meaning,
+  Projection,
   RunOptions,
   TurnBegun,
   TurnEnd,
   TurnEnding,
+  TurnEvent,
   TurnRecord,
   TurnsQuery,
   TurnStart,
@@ -268,6 +272,16 @@ export interface Skein<M = Json> {
     abort(session: string, options?: TransactOptions & { readonly reason?: string } & CallOptions): Promise<boolean>
     /** Ends the turns whose owners are gone, in the whole store. Do this when a program starts. */
     recover(options?: RecoverOptions & CallOptions): Promise<Recovered>
+    /**
+     * Applies an event of an agent that tells by events what it does, once: what `mapper` says that it means is written in
+     * one commit. See `Turns.project`.
+     */
+    project<D>(
+      session: string,
+      event: TurnEvent<D>,
+      mapper: Mapper<D, NewMessage<M>>,
+      options?: TransactOptions & CallOptions,
+    ): Promise<Projection>
     /** The turns of a session, newest first. */
     list(session: string, query?: TurnsQuery & CallOptions): Promise<ReadonlyArray<TurnRecord>>
     /** For a loop of your own: begins a turn, which has to be renewed by `heartbeat` and ended by `end`. */
@@ -350,9 +364,9 @@ const open = async <M = Json>(
     if (typeof message === "string") return { role: "user", body: dialect.prompt(message) }
     return isEnvelope(message) ? message : { body: message }
   }
-  const toInputs = (list: ReadonlyArray<NewMessage<M>>): ReadonlyArray<MessageInput> => {
+  const toInputs = (list: ReadonlyArray<NewMessage<M>>, field = "messages"): ReadonlyArray<MessageInput> => {
     if (Array.isArray(list)) return list.map(toInput)
-    throw new InvalidInput({ field: "messages", value: list, problem: "must be an array" })
+    throw new InvalidInput({ field, value: list, problem: "must be an array" })
   }
   const toStart = (start: Start<M>): TurnStart => {
     if (typeof start !== "object" || start === null) return start
@@ -364,7 +378,17 @@ const open = async <M = Json>(
   }
   const toEnding = (ending: Ending<M>): TurnEnding => {
     const { messages: list, ...rest } = ending ?? {}
-    return list === undefined ? rest : { ...rest, messages: toInputs(list) }
+    return list === undefined ? rest : { ...rest, messages: toInputs(list, "ending.messages") }
+  }
+  const toMeaning = (meaning: Meaning<NewMessage<M>> | undefined): Meaning | undefined => {
+    if (typeof meaning !== "object" || meaning === null) return meaning
+    const { draft, entries, settle, ...rest } = meaning
+    return {
+      ...rest,
+      ...(settle !== undefined && { settle: toInput(settle) }),
+      ...(entries !== undefined && { entries: toInputs(entries, "meaning.entries") }),
+      ...(draft !== undefined && { draft: toInput(draft) }),
+    }
   }
   const toSubmission = (sessionId: string, submission: Submission<M>) => {
     if (typeof submission !== "object" || submission === null) {
@@ -477,6 +501,10 @@ const open = async <M = Json>(
         ),
       abort: (session, options) => call(options, (own) => turns.abort(session, own)),
       recover: (options) => call(options, (own) => maintenance.recover(own)),
+      project: (session, event, mapper, options) =>
+        call(options, (own) =>
+          turns.project(session, event, typeof mapper === "function" ? (one) => toMeaning(mapper(one)) : mapper, own),
+        ),
       list: (session, query) => call(query, (own) => turns.list(session, own), "query"),
       begin: (session, start, options) => call(options, (own) => turns.begin(session, toStart(start), own)),
       heartbeat: (session, epoch, options) => plainCall(options, () => turns.heartbeat(session, epoch)),

@@ -10,6 +10,7 @@ import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
 import { queryViewLaws } from "./query-view.ts"
 import { sessionLaws } from "./session.ts"
+import { turnEventLaws } from "./turn-event.ts"
 import { storageLaws } from "./storage/index.ts"
 import { watchLaws } from "./watch.ts"
 
@@ -22,6 +23,7 @@ export const laws: ReadonlyArray<Law> = [
   ...historyLaws,
   ...queryViewLaws,
   ...watchLaws,
+  ...turnEventLaws,
   ...conversationLaws,
   ...ownTableLaws,
 ]

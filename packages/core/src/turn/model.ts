@@ -11,6 +11,15 @@ import { index, int, table, text, unique } from "../storage/table.ts"
 export const TurnOutcome = z.enum(["completed", "failed", "aborted", "needs_input", "done", "interrupted"])
 export type TurnOutcome = z.output<typeof TurnOutcome>
 
+/** What was applied of the events of a turn: see `applied.ts`. */
+export const Applied = z.object({
+  /** The number of the last one; they count from 1. */
+  last: z.number(),
+  /** Digests of the newest, oldest first. */
+  recent: z.array(z.string()),
+})
+export type Applied = z.output<typeof Applied>
+
 export const TurnRow = z.object({
   sessionId: z.string(),
   /** Counts the turns of its session from 1. */
@@ -31,6 +40,8 @@ export const TurnRow = z.object({
   /** The first and the last entry that it wrote. */
   first: z.optional(EntryRef),
   last: z.optional(EntryRef),
+  /** Absent where it was not told by events. */
+  applied: z.optional(Applied),
   /** Present while it runs, so that running turns are found without looking at the others. */
   runningSince: z.optional(z.number()),
   /** The epoch again, of a turn that was aborted, failed, or was found dead: why calls of it have no result. */

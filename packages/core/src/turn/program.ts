@@ -563,7 +563,8 @@ export const findDraft = fn(function* (tx, scope: Scope, sessionId: string, entr
   return entry && refOf(entry)
 })
 
-const withDraft = (session: SessionRow, draft: EntryRef): SessionRow => {
+/** A session whose running turn is writing one more entry. */
+export const withDraft = (session: SessionRow, draft: EntryRef): SessionRow => {
   const { activeTurn } = session
   if (activeTurn === undefined) return session
   return { ...session, activeTurn: { ...activeTurn, drafts: [...activeTurn.drafts, draft] } }

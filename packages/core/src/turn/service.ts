@@ -31,13 +31,18 @@ import { Settings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
-import { expectedFields, writeFields, writingOf } from "../write-options.ts"
+import { checkWriteOptions, expectedFields, writeFields, writingOf } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
+import type { Conflict } from "./applied.ts"
+import { toProjection } from "./event.ts"
+import type { Mapper, TurnEvent } from "./event.ts"
 import { RunActive } from "./fence.ts"
 import type { StaleTurn } from "./fence.ts"
 import { Instance } from "./instance.ts"
 import type { TurnOutcome } from "./model.ts"
 import * as program from "./program.ts"
+import { project } from "./project.ts"
+import type { Reply } from "./project.ts"
 import type { Begun, Ended, Ending, Over, Start } from "./program.ts"
 import { toTurnRecord } from "./record.ts"
 import type { TurnRecord } from "./record.ts"
@@ -46,6 +51,8 @@ import { toStart } from "./start.ts"
 import type { TurnStart } from "./start.ts"
 import type { Ground, TurnAborted, Workbench, WriteError } from "./run.ts"
 
+export type { Conflict } from "./applied.ts"
+export type { Mapper, Meaning, TurnEvent } from "./event.ts"
 export { RunActive, StaleTurn } from "./fence.ts"
 export type { OwnerGone } from "./fence.ts"
 export type { TurnRecord } from "./record.ts"
@@ -112,6 +119,17 @@ export interface TurnsQuery {
   /** 1 to 250. Default 50. */
   readonly limit?: number
 }
+
+/** What became of an event of a turn. Anything but `applied` has changed nothing. */
+export type Projection =
+  /** It was the next one. With the messages that it wrote. */
+  | { readonly reply: "applied"; readonly messages: ReadonlyArray<Message> }
+  /** It was applied before. */
+  | { readonly reply: "duplicate" }
+  /** Its turn is not the one that runs: stop working on it. */
+  | { readonly reply: "stale" }
+  /** It is neither the next one nor one that was applied; `expected` is the number of the next. */
+  | { readonly reply: "conflict"; readonly conflict: Conflict; readonly expected: number }
 
 /** A running turn, as its body sees it. */
 export interface Turn {
@@ -218,6 +236,32 @@ export class Turns extends Context.Service<
       body: (turn: Turn) => Effect.Effect<A, E, R>,
       options?: RunOptions,
     ) => Effect.Effect<A, E | BeginError | TurnAborted | WriteError, R>
+    /**
+     * Applies an event of an agent that tells by events what it does: what `mapper` says that it means is written in one
+     * commit, once. Sent again, after a crash or because its answer was lost, it is a `duplicate`, also when the turn has
+     * ended since; of the newest 32 events the content is compared.
+     *
+     * Every event is a commit. One that writes nothing but a draft or a frame survives the process, not a power cut, unless
+     * `durability` is `"strict"`: what was lost is asked for again by `expected` of a conflict, a `gap`.
+     *
+     * @param mapper  pure; what it throws is thrown
+     * @throws InvalidInput  the event is none, or what it means cannot be written; nothing was
+     * @throws IdConflict    a new message has the id of one that is there
+     * @see TRN-06
+     *
+     * @example
+     * const { reply } = yield* turns.project("ses_1", { epoch: 1, sequence: 1, id: "e1", data: { text: "Hi" } }, (event) => ({
+     *   draft: { role: "assistant", body: event.data.text },
+     *   frame: event.data,
+     * }))
+     * reply // => "applied"
+     */
+    readonly project: <D>(
+      sessionId: string,
+      event: TurnEvent<D>,
+      mapper: Mapper<D>,
+      options?: TransactOptions,
+    ) => Effect.Effect<Projection, IdConflict | Absent>
     /**
      * Asks the running turn to stop, wherever it runs; one whose owner is gone is ended at once. False: none runs.
      *
@@ -459,6 +503,22 @@ export class Turns extends Context.Service<
         draft: (sessionId: string, epoch: number, message: MessageInput) => writeFound(sessionId, epoch, message, true),
         settle: (sessionId: string, epoch: number, message: MessageInput) =>
           writeFound(sessionId, epoch, message, false),
+        project: Effect.fnUntraced(function* (
+          sessionId: string,
+          given: TurnEvent<unknown>,
+          mapper: Mapper<unknown>,
+          options: TransactOptions = {},
+        ) {
+          const { durability } = yield* checkWriteOptions(options)
+          const at = yield* now
+          const { epoch, event, projection } = yield* toProjection({ settings, ids }, given, mapper, at)
+          const { entries, settle } = projection
+          const isPassing = settle === undefined && entries.length === 0
+          const reply = yield* storage.transact(project(settings, sessionId, epoch, event, projection, at), {
+            durability: durability ?? (isPassing ? "relaxed" : "strict"),
+          })
+          return toReply(reply)
+        }),
         abort: Effect.fnUntraced(function* (
           sessionId: string,
           given: TransactOptions & { readonly reason?: string } = {},
@@ -480,6 +540,9 @@ export class Turns extends Context.Service<
 
       return Turns.of({
         ...calls,
+        // The mapper is asked of the event that comes with it, and of nothing else.
+        project: (sessionId, event, mapper, options) =>
+          calls.project(sessionId, event, mapper as Mapper<unknown>, options),
         run: (sessionId, start, body, options) =>
           isId(sessionId) ? run(sessionId, start, body, options) : Effect.fail(unfitId("sessionId", sessionId)),
       })
@@ -495,6 +558,9 @@ const toTurnBegun = ({ ended, entries, prompt, turn }: Begun): TurnBegun => ({
 })
 
 const toTurnEnd = ({ queue, titleDue, turn }: Ended): TurnEnd => ({ turn: toTurnRecord(turn), titleDue, queue })
+
+const toReply = (reply: Reply): Projection =>
+  reply.reply === "applied" ? { reply: reply.reply, messages: reply.entries.map(toMessage) } : reply
 
 const Epoch = z.int().check(z.positive())
 
