@@ -133,6 +133,7 @@ export default {
         "packages/core/src/message/{path,tree,placement}.ts",
         "packages/core/src/session/{list,tree}.ts",
         "packages/core/src/history/{boundary,rounds,stretches}.ts",
+        "packages/core/src/queue/{claim,dispatch,line,state}.ts",
         "packages/core/src/import/continuation.ts",
       ],
       rules: {

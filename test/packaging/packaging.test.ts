@@ -22,6 +22,7 @@ const publicEntries = {
     "@skein/core/message",
     "@skein/core/project",
     "@skein/core/query-view",
+    "@skein/core/queue",
     "@skein/core/session",
     "@skein/core/storage",
   ],

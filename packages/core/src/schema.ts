@@ -7,7 +7,9 @@ import { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
 import { ProjectTable } from "./project/model.ts"
 import { QueryViewTable } from "./query-view/model.ts"
 import { SessionTable } from "./session/model.ts"
+import { QueueItemTable } from "./queue/model.ts"
 import { TurnTable } from "./turn/model.ts"
+import { OperationTable } from "./operation/model.ts"
 import type { Schema } from "./storage/schema.ts"
 import type { AnyTable } from "./storage/table.ts"
 
@@ -21,6 +23,8 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   HeadMoveTable,
   TurnTable,
   QueryViewTable,
+  QueueItemTable,
+  OperationTable,
   ImportTable,
 ]
 

@@ -12,6 +12,7 @@ import { Maintenance } from "./maintenance/service.ts"
 import { Messages } from "./message/service.ts"
 import { Projects } from "./project/service.ts"
 import { QueryViews } from "./query-view/service.ts"
+import { Queue } from "./queue/service.ts"
 import { coreSchema } from "./schema.ts"
 import { Sessions } from "./session/service.ts"
 import { defaultSettings, Settings } from "./settings.ts"
@@ -24,7 +25,17 @@ import { Turns } from "./turn/service.ts"
 
 export type { LayerOptions }
 
-export type Services = Sessions | Projects | Messages | Heads | History | Turns | QueryViews | Maintenance | Storage
+export type Services =
+  | Sessions
+  | Projects
+  | Messages
+  | Heads
+  | History
+  | Turns
+  | Queue
+  | QueryViews
+  | Maintenance
+  | Storage
 
 const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOptions): SkeinSettings => ({
   owner: options.owner,
@@ -50,7 +61,15 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
 const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError, Backend> =>
   Layer.mergeAll(Turns.layer, Maintenance.layer).pipe(
     Layer.merge(
-      Layer.mergeAll(Sessions.layer, Projects.layer, Messages.layer, Heads.layer, History.layer, QueryViews.layer),
+      Layer.mergeAll(
+        Sessions.layer,
+        Projects.layer,
+        Messages.layer,
+        Heads.layer,
+        History.layer,
+        Queue.layer,
+        QueryViews.layer,
+      ),
     ),
     Layer.provide(Instance.layer),
     Layer.provideMerge(Storage.layer(coreSchema(options.tables), options)),

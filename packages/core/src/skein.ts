@@ -42,6 +42,21 @@ import { Projects } from "./project/service.ts"
 import type { Project, ProjectList, Relocated } from "./project/service.ts"
 import { QueryViews } from "./query-view/service.ts"
 import type { ExpandQuery, QueryView, TurnQuery, ViewChange } from "./query-view/service.ts"
+import { Queue } from "./queue/service.ts"
+import type {
+  Claimed,
+  ClaimOptions,
+  Enqueued,
+  EnqueueOptions,
+  ListedItem,
+  PauseOptions,
+  Pausing,
+  QueueItem,
+  QueueListQuery,
+  QueueMessage,
+  QueuePatch,
+  ResumeOptions,
+} from "./queue/service.ts"
 import { layer } from "./services.ts"
 import type { LayerOptions, Services } from "./services.ts"
 import { Sessions } from "./session/service.ts"
@@ -125,6 +140,12 @@ export type Start<M> =
 export interface Ending<M> extends Omit<TurnEnding, "messages"> {
   /** Its last messages, stored in the same commit. */
   readonly messages?: ReadonlyArray<NewMessage<M>>
+}
+
+/** What may change of a queued item. An absent field stays as it is, `null` clears it. */
+export interface ItemPatch<M> extends Omit<QueuePatch, "message"> {
+  /** As for `append`; the role is `user`. */
+  readonly message?: M | string | Omit<Envelope<M>, "role">
 }
 
 /** An open store. `M` is the type of message bodies. Sessions and messages are named by their ids. */
@@ -226,6 +247,54 @@ export interface Skein<M = Json> {
     read(session: string, options?: CallOptions): Promise<ReadonlyArray<M>>
     /** Replaces what came before by a summary, for the model alone. */
     compact(session: string, input: CompactInput, options?: TransactOptions & CallOptions): Promise<Compacted>
+  }
+  readonly queue: {
+    /**
+     * Puts a message into the queue of a session, to be said by the user when its turn comes.
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * await skein.sessions.create({ id: "s1" })
+     * const { position } = await skein.queue.enqueue("s1", "And the tests, please")
+     * position // => 1
+     */
+    enqueue(
+      session: string,
+      message: M | string | Omit<Envelope<M>, "role">,
+      options?: EnqueueOptions & CallOptions,
+    ): Promise<Enqueued>
+    /** What waits, in order, claimed items included. */
+    list(session: string, query?: QueueListQuery & CallOptions): Promise<ReadonlyArray<ListedItem<M>>>
+    count(session: string, options?: CallOptions): Promise<number>
+    /** Changes an item in its place. */
+    update(
+      session: string,
+      item: string,
+      patch: ItemPatch<M>,
+      options?: TransactOptions & CallOptions,
+    ): Promise<QueueItem<M>>
+    /** Takes an item out that nobody is sending, and answers what it was. */
+    cancel(session: string, item: string, options?: TransactOptions & CallOptions): Promise<QueueItem<M>>
+    /** Puts the items that wait into another order: `order` names each of them once. */
+    reorder(session: string, order: ReadonlyArray<string>, options?: TransactOptions & CallOptions): Promise<void>
+    /** Puts an item before all others. */
+    promote(session: string, item: string, options?: TransactOptions & CallOptions): Promise<void>
+    /** Takes out everything that nobody is sending. */
+    clear(session: string, options?: TransactOptions & CallOptions): Promise<number>
+    /** Takes an item to send it, for 30 seconds; or says why there is none to be had. */
+    claim(session: string, options?: ClaimOptions & CallOptions): Promise<Claimed<M>>
+    /** Begins the 30 seconds anew. */
+    renew(session: string, token: string, options?: TransactOptions & CallOptions): Promise<number>
+    /** Gives a claimed item back, to the place where it was. */
+    release(session: string, token: string, options?: TransactOptions & CallOptions): Promise<void>
+    /** Takes a claimed item out that will not be sent. */
+    reject(session: string, token: string, options?: TransactOptions & CallOptions): Promise<void>
+    /** Takes a claimed item out that was sent. */
+    complete(session: string, token: string, options?: TransactOptions & CallOptions): Promise<void>
+    /** Lets nothing be sent any more, until `resume` or until nothing waits. */
+    pause(session: string, options?: PauseOptions & CallOptions): Promise<Pausing>
+    /** Lets items be sent again. Answers whether the queue was paused. */
+    resume(session: string, options?: ResumeOptions & CallOptions): Promise<boolean>
   }
   readonly heads: {
     /** Moves the head to a message, to the end of a branch, or with `null` before the first message. */
@@ -345,6 +414,7 @@ const open = async <M = Json>(
       history: History,
       messages: Messages,
       projects: Projects,
+      queue: Queue,
       queryViews: QueryViews,
       maintenance: Maintenance,
       turns: Turns,
@@ -357,7 +427,7 @@ const open = async <M = Json>(
     await runtime.dispose()
     throw Cause.squash(context.cause)
   }
-  const { heads, history, maintenance, messages, projects, queryViews, services, sessions, storage, turns } =
+  const { heads, history, maintenance, messages, projects, queryViews, queue, services, sessions, storage, turns } =
     context.value
   const { dialect = defaultSettings.dialect } = options
   const toInput = (message: NewMessage<M>): MessageInput => {
@@ -398,6 +468,10 @@ const open = async <M = Json>(
     const input = typeof message === "string" ? { body: dialect.prompt(message) } : toInput(message)
     return { ...input, sessionId, messageKey }
   }
+  // A role that is not the user's is refused where it is checked.
+  const toQueued = (message: NewMessage<M>) => toInput(message) as QueueMessage
+  const toPatch = (patch: ItemPatch<M>): QueuePatch =>
+    patch?.message === undefined ? (patch as QueuePatch) : { ...patch, message: toQueued(patch.message) }
   /** A call of a service that has options of its own, by the name that the service gives them. */
   const call = async <Options extends object, A, E>(
     given: (Options & CallOptions) | undefined,
@@ -482,6 +556,24 @@ const open = async <M = Json>(
       read: (session, options) =>
         typed(plainCall(options, () => Effect.map(history.read(session), (read) => read.messages))),
       compact: (session, input, options) => call(options, (own) => history.compact(session, input, own)),
+    },
+    queue: {
+      enqueue: (session, message, options) => call(options, (own) => queue.enqueue(session, toQueued(message), own)),
+      list: (session, query) => typed(call(query, (own) => queue.list(session, own), "query")),
+      count: (session, options) => plainCall(options, () => queue.count(session)),
+      update: (session, item, patch, options) =>
+        typed(call(options, (own) => queue.update(session, item, toPatch(patch), own))),
+      cancel: (session, item, options) => typed(call(options, (own) => queue.cancel(session, item, own))),
+      reorder: (session, order, options) => call(options, (own) => queue.reorder(session, order, own)),
+      promote: (session, item, options) => call(options, (own) => queue.promote(session, item, own)),
+      clear: (session, options) => call(options, (own) => queue.clear(session, own)),
+      claim: (session, options) => typed(call(options, (own) => queue.claim(session, own))),
+      renew: (session, token, options) => call(options, (own) => queue.renew(session, token, own)),
+      release: (session, token, options) => call(options, (own) => queue.release(session, token, own)),
+      reject: (session, token, options) => call(options, (own) => queue.reject(session, token, own)),
+      complete: (session, token, options) => call(options, (own) => queue.complete(session, token, own)),
+      pause: (session, options) => call(options, (own) => queue.pause(session, own)),
+      resume: (session, options) => call(options, (own) => queue.resume(session, own)),
     },
     heads: {
       checkout: (session, to, options) => call(options, (own) => heads.checkout(session, to, own)),

@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { generic } from "../src/history/dialects/generic.ts"
 import { layer } from "../src/services.ts"
+import { QueueItemTable } from "../src/queue/model.ts"
 import { SessionTable } from "../src/session/model.ts"
 import { Skein } from "../src/skein.ts"
 import { naive } from "./support/naive-backend.ts"
@@ -22,7 +23,21 @@ const running = Tx.make(function* (tx) {
   tx.update(SessionTable, ["r"], (row) => ({ ...row, epoch: 1, activeTurn: turn }))
 })
 
-/** A store with a project of `/w`, a session `s` of two messages, and a session `r` in which a turn runs. */
+/** In session `q`, an item that waits and one that is claimed. */
+const queued = Tx.make(function* (tx) {
+  yield* tx.get(SessionTable, ["q"])
+  const item = { sessionId: "q", message: { createdAt: 0, body: "later" }, enqueuedAt: 0, attempts: 0 }
+  const claimedUntil = Number.MAX_SAFE_INTEGER
+  tx.insert(QueueItemTable, { ...item, id: "q1", order: 1 })
+  tx.insert(QueueItemTable, { ...item, id: "q2", order: 2, claim: { token: "q2.t", lease: 1 }, claimedUntil })
+  const queue = { items: 2, claimed: 1, since: claimedUntil, front: 1, back: 2 }
+  tx.update(SessionTable, ["q"], (row) => ({ ...row, queue }))
+})
+
+/**
+ * A store with a project of `/w`, a session `s` of two messages, a session `r` in which a turn runs, and a session `q` with
+ * a queue.
+ */
 const opened = async () => {
   const engine = naive()
   const skein = await Skein.open(engine.layer, { tables: [Note] })
@@ -32,6 +47,8 @@ const opened = async () => {
   await skein.messages.append("s", { id: "m2", body: "two", role: "assistant" })
   await skein.sessions.create({ id: "r" })
   await skein.transact(running)
+  await skein.sessions.create({ id: "q" })
+  await skein.transact(queued)
   return { engine, skein }
 }
 
@@ -103,6 +120,21 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["turns.begin", ["s", { prompt: "text" }], "options"],
   ["turns.heartbeat", ["r", 1], "options"],
   ["turns.end", ["r", 1, { outcome: "completed" }], "options"],
+  ["queue.enqueue", ["q", "text"], "options"],
+  ["queue.list", ["q"], "query"],
+  ["queue.count", ["q"], "options"],
+  ["queue.update", ["q", "q1", { source: "cli" }], "options"],
+  ["queue.cancel", ["q", "q1"], "options"],
+  ["queue.reorder", ["q", ["q1"]], "options"],
+  ["queue.promote", ["q", "q1"], "options"],
+  ["queue.clear", ["q"], "options"],
+  ["queue.claim", ["q"], "options"],
+  ["queue.renew", ["q", "q2.t"], "options"],
+  ["queue.release", ["q", "q2.t"], "options"],
+  ["queue.reject", ["q", "q2.t"], "options"],
+  ["queue.complete", ["q", "q2.t"], "options"],
+  ["queue.pause", ["q"], "options"],
+  ["queue.resume", ["q"], "options"],
   ["queryViews.start", ["r", { queryKey: "q", epoch: 1 }], "options"],
   ["queryViews.finish", ["r", { queryKey: "q", epoch: 1 }], "options"],
   ["queryViews.forceExpand", ["r", { queryKey: "q" }], "options"],
@@ -122,6 +154,8 @@ const plain = new Set([
   "history.read",
   ...["recover", "list", "heartbeat"].map((verb) => `turns.${verb}`),
   "queryViews.list",
+  "queue.list",
+  "queue.count",
   "read",
   "run",
 ])

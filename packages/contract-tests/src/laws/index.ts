@@ -9,6 +9,8 @@ import { messageLaws } from "./message.ts"
 import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
 import { queryViewLaws } from "./query-view.ts"
+import { queueHistoryLaws } from "./queue-histories.ts"
+import { queueLaws } from "./queue.ts"
 import { sessionLaws } from "./session.ts"
 import { turnEventLaws } from "./turn-event.ts"
 import { storageLaws } from "./storage/index.ts"
@@ -24,6 +26,8 @@ export const laws: ReadonlyArray<Law> = [
   ...queryViewLaws,
   ...watchLaws,
   ...turnEventLaws,
+  ...queueLaws,
+  ...queueHistoryLaws,
   ...conversationLaws,
   ...ownTableLaws,
 ]

@@ -93,15 +93,22 @@ export type Waiting = z.output<typeof Waiting>
 export const PauseCause = z.enum(["user-stop", "turn-final-failure"])
 export type PauseCause = z.output<typeof PauseCause>
 
+/** Why a queue stands still, and since when. */
+export const QueuePause = z.object({ cause: PauseCause, turn: z.optional(z.string()), at: z.number() })
+export type QueuePause = z.output<typeof QueuePause>
+
 /** What the session's row knows of its queue. Absent while nothing waits. */
 export const QueueState = z.object({
-  /** How many items wait, a claimed one included. */
+  /** How many items wait, claimed ones included. */
   items: z.number(),
-  /** Since when the first item waits; while one is claimed, until when it is. */
+  /** Since when the first item waits; while any is claimed, when the last of the claims ends. */
   since: z.number(),
-  /** The item that is claimed, by its order. */
-  claimed: z.optional(z.number()),
-  pause: z.optional(z.object({ cause: PauseCause, turn: z.optional(z.string()), at: z.number() })),
+  /** How many items are claimed. */
+  claimed: z.number(),
+  /** No item has a smaller order, or a greater one. */
+  front: z.number(),
+  back: z.number(),
+  pause: z.optional(QueuePause),
 })
 export type QueueState = z.output<typeof QueueState>
 
@@ -181,7 +188,7 @@ export const SessionRow = z.object({
   rootKey: z.optional(z.string()),
   /** The workspace as it was spelled, where links were resolved: it is found by that too, when the link is gone. */
   spelledKey: z.optional(z.string()),
-  /** Present while its queue may be worked on: what waits there has waited since then. See `dueOf`. */
+  /** Present while its queue may be worked on: what waits there has waited since then. See `withDue`. */
   due: z.optional(z.number()),
 })
 export type SessionRow = z.output<typeof SessionRow>

@@ -5,6 +5,7 @@ import { copyOf } from "../value.ts"
 import type {
   Channel,
   Model,
+  QueuePause,
   RunLocation,
   SessionFailure,
   SessionKind,
@@ -56,6 +57,8 @@ export interface Session {
   readonly origin: string
   /** How much of an imported session is here. Native ones are `ready`. */
   readonly readiness: SessionRow["readiness"]
+  /** What is still to be said. Absent while nothing waits. */
+  readonly queue?: { readonly items: number; readonly pause?: QueuePause }
   readonly createdAt: number
   /** Moves on every change. Never goes back. */
   readonly updatedAt: number
@@ -152,6 +155,10 @@ export const toListed = (row: Readonly<SessionRow>, projectName: string | undefi
   if (row.waiting !== undefined) {
     const { calls, turn } = row.waiting
     session.waiting = { turn, ...(calls !== undefined && { calls: [...calls] }) }
+  }
+  if (row.queue !== undefined) {
+    const { items, pause } = row.queue
+    session.queue = { items, ...(pause !== undefined && { pause: { ...pause } }) }
   }
   if (projectName !== undefined) session.projectName = projectName
   return session

@@ -1,0 +1,380 @@
+/**
+ * Queues: what is still to be said in a session, while a turn runs or nobody is there to run one.
+ *
+ * Guarantee: every call is one commit. What was enqueued and acknowledged is there until it was sent, or until somebody
+ * took it out: every way to leave has a name, and listeners in this process are told. One sender at a time has an item,
+ * under a lease; a sender that dies loses the claim, never the item. An item that is dispatched leaves the queue in the
+ * commit that stores its message and begins its turn, so that it was sent once or still waits.
+ *
+ * Not promised: that an item which is claimed by hand is sent once. Its sender may die between storing the message and
+ * `complete`; storing it with `commitUserMessage` under the item's id, or `dispatch`, makes that safe.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { sessionCalls } from "../call.ts"
+import { checkId, Ids } from "../id.ts"
+import { checkInput, checkJson } from "../input.ts"
+import { isBlank, speakerOf, toEntry } from "../message/body.ts"
+import type { PauseCause } from "../session/model.ts"
+import type { IdConflict, OperationConflict, Scope, SessionNotFound } from "../session/program.ts"
+import { Settings } from "../settings.ts"
+import type { Durability } from "../storage/backend.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type { StorageError } from "../storage/error.ts"
+import { Storage } from "../storage/storage.ts"
+import type { Tx } from "../storage/transaction.ts"
+import { copyOf, digest } from "../value.ts"
+import { checkWriteOptions, writingOf } from "../write-options.ts"
+import type { TransactOptions } from "../write-options.ts"
+import * as claims from "./claim.ts"
+import type { LeaseLost, Nothing } from "./claim.ts"
+import {
+  ClaimOptionsInput,
+  EnqueueOptionsInput,
+  ListInput,
+  OrderInput,
+  PauseOptionsInput,
+  QueueMessageInput,
+  QueuePatchInput,
+  ResumeOptionsInput,
+  TokenInput,
+} from "./input.ts"
+import type { EnqueueOptions, QueueMessage, QueuePatch } from "./input.ts"
+import type { QueueItemRow } from "./model.ts"
+import * as program from "./program.ts"
+import type { Enqueued, ItemNotFound, Pausing } from "./program.ts"
+import { toQueueItem } from "./record.ts"
+import type { ListedItem, QueueItem } from "./record.ts"
+
+export { LeaseLost } from "./claim.ts"
+export type { Nothing } from "./claim.ts"
+export { ItemNotFound } from "./program.ts"
+export type { Enqueued, LeaveReason, Pausing } from "./program.ts"
+export type { EnqueueOptions, QueueMessage, QueuePatch } from "./input.ts"
+export type { ListedItem, QueuedMessage, QueueItem } from "./record.ts"
+
+/** How long a claim lasts unless it is renewed, in milliseconds. */
+export const claimLease = 30_000
+
+export interface QueueListQuery {
+  /** Only items behind this one. */
+  readonly after?: string
+  /** 1 to 500. Default 100. */
+  readonly limit?: number
+}
+
+/** Which item to claim. */
+export interface ClaimOptions extends TransactOptions {
+  /** This one, though the queue is paused or another item is claimed. Default: the first that waits. */
+  readonly item?: string
+  /** Only an item from one of these sources; others do not stand in its way. Default: any. */
+  readonly sources?: ReadonlyArray<string>
+  /** Default `false`. When true the first item is given though the queue is paused, and the pause stays. */
+  readonly continuePaused?: boolean
+  /** Who claims, for those who ask whether it is gone. */
+  readonly owner?: string
+}
+
+/** An item that is the caller's to send, or why there is none. */
+export type Claimed<M = unknown> =
+  | {
+      readonly item: QueueItem<M>
+      /** Proves the claim. Nobody can guess it. */
+      readonly token: string
+      /** When the claim ends unless it is renewed, in milliseconds since 1970. */
+      readonly until: number
+    }
+  | ({ readonly item: undefined } & Nothing)
+
+export interface PauseOptions extends TransactOptions {
+  /** Why. Default `user-stop`. */
+  readonly cause?: PauseCause
+  /** The turn that was stopped, or failed. */
+  readonly turn?: string
+}
+
+export interface ResumeOptions extends TransactOptions {
+  /** Fails with `OperationConflict` unless the queue is paused for this cause. Default: any, or not paused. */
+  readonly expected?: PauseCause
+}
+
+type Absent = SessionNotFound | InvalidInput | StorageError
+
+export class Queue extends Context.Service<
+  Queue,
+  {
+    /**
+     * Puts a message into the queue of a session.
+     *
+     * @throws InvalidInput  an empty message, one that is not the user's, a time of expiry that is over
+     * @throws IdConflict    `clientRequestId` was used for something else
+     * @see QUE-01
+     *
+     * @example
+     * const { position } = yield* queue.enqueue("ses_1", { body: { role: "user", content: "And the tests" } })
+     * position // => 1
+     */
+    readonly enqueue: (
+      sessionId: string,
+      message: QueueMessage,
+      options?: EnqueueOptions,
+    ) => Effect.Effect<Enqueued, IdConflict | Absent>
+    /** What waits, in order, claimed items included. */
+    readonly list: (
+      sessionId: string,
+      query?: QueueListQuery,
+    ) => Effect.Effect<ReadonlyArray<ListedItem>, ItemNotFound | Absent>
+    /** How many items wait, claimed ones included. */
+    readonly count: (sessionId: string) => Effect.Effect<number, Absent>
+    /**
+     * Changes an item in its place: an absent field stays, `null` clears.
+     *
+     * @throws ItemNotFound       it has left
+     * @throws OperationConflict  it is claimed: somebody is sending it
+     */
+    readonly update: (
+      sessionId: string,
+      itemId: string,
+      patch: QueuePatch,
+      options?: TransactOptions,
+    ) => Effect.Effect<QueueItem, ItemNotFound | OperationConflict | Absent>
+    /**
+     * Takes an item out, and answers what it was.
+     *
+     * @throws ItemNotFound       it has left
+     * @throws OperationConflict  it is claimed: somebody is sending it
+     */
+    readonly cancel: (
+      sessionId: string,
+      itemId: string,
+      options?: TransactOptions,
+    ) => Effect.Effect<QueueItem, ItemNotFound | OperationConflict | Absent>
+    /**
+     * Puts the items that wait into another order. `order` names each of them once; claimed ones stay where they are.
+     *
+     * @throws InvalidInput  `order` leaves an item out, names one twice, or one that does not wait
+     */
+    readonly reorder: (
+      sessionId: string,
+      order: ReadonlyArray<string>,
+      options?: TransactOptions,
+    ) => Effect.Effect<void, Absent>
+    /** Puts an item before all others. Fails as `cancel` does. */
+    readonly promote: (
+      sessionId: string,
+      itemId: string,
+      options?: TransactOptions,
+    ) => Effect.Effect<void, ItemNotFound | OperationConflict | Absent>
+    /** Takes everything out that waits, save what is claimed. Answers how many items that were. */
+    readonly clear: (sessionId: string, options?: TransactOptions) => Effect.Effect<number, Absent>
+    /**
+     * Takes an item to send it, for 30 seconds: until then nobody else gets it.
+     *
+     * Without an item the answer says why: the queue is `paused`, an item is `claimed` by somebody, or it is `empty`.
+     * Delivery is at least once: a sender that dies is not told apart from a slow one, and its item comes back with
+     * `attempts` raised by 1.
+     *
+     * @throws ItemNotFound  the item that was named has left
+     * @see QUE-03
+     *
+     * @example
+     * const claim = yield* queue.claim("ses_1")
+     * if (claim.item === undefined) claim.reason // => "empty"
+     */
+    readonly claim: (sessionId: string, options?: ClaimOptions) => Effect.Effect<Claimed, ItemNotFound | Absent>
+    /**
+     * Begins the 30 seconds anew, and answers when they end. Default durability: `relaxed`.
+     *
+     * @throws LeaseLost  the claim is over, or was never the caller's
+     */
+    readonly renew: (
+      sessionId: string,
+      token: string,
+      options?: TransactOptions,
+    ) => Effect.Effect<number, LeaseLost | Absent>
+    /** Gives an item back, to the place where it was. Fails as `renew` does. */
+    readonly release: (
+      sessionId: string,
+      token: string,
+      options?: TransactOptions,
+    ) => Effect.Effect<void, LeaseLost | Absent>
+    /** Takes an item out that will not be sent. Fails as `renew` does. */
+    readonly reject: (
+      sessionId: string,
+      token: string,
+      options?: TransactOptions,
+    ) => Effect.Effect<void, LeaseLost | Absent>
+    /** Takes an item out that was sent. Again with the same token it succeeds. Fails as `renew` does. */
+    readonly complete: (
+      sessionId: string,
+      token: string,
+      options?: TransactOptions,
+    ) => Effect.Effect<void, LeaseLost | Absent>
+    /**
+     * Lets nothing be sent any more until `resume`, or until nothing waits. The first pause stays.
+     *
+     * @see QUE-05
+     */
+    readonly pause: (sessionId: string, options?: PauseOptions) => Effect.Effect<Pausing, Absent>
+    /**
+     * Lets items be sent again. Answers whether the queue was paused.
+     *
+     * @throws OperationConflict  it is not paused for the expected cause
+     */
+    readonly resume: (sessionId: string, options?: ResumeOptions) => Effect.Effect<boolean, OperationConflict | Absent>
+  }
+>()("@skein/core/queue/Queue") {
+  static readonly layer = Layer.effect(
+    Queue,
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const settings = yield* Settings
+      const ids = yield* Ids
+
+      const now = Clock.currentTimeMillis
+
+      /** What an item says, checked. It has an id where it has one of its own. */
+      const toMessage = Effect.fnUntraced(function* (given: unknown, time: number, name: string) {
+        const message = yield* checkInput(QueueMessageInput, given, name)
+        const makers = { settings, ids: { mint: () => Effect.succeed(unnamed) } }
+        const entry = yield* toEntry(makers, { ...message, role: "user" }, time, name)
+        const speaker = speakerOf(settings, entry)
+        if (speaker !== undefined && speaker !== "user") {
+          const problem = `must be user: the body is the ${speaker}'s`
+          return yield* Effect.fail(new InvalidInput({ field: `${name}.role`, value: speaker, problem }))
+        }
+        const { id, kind: _kind, role: _role, ...said } = entry
+        const content: QueueItemRow["message"] = { ...said, ...(isBlank(settings, entry) && { blank: true }) }
+        return id === unnamed ? content : { ...content, id }
+      })
+
+      /** A call that is proved by the token of a claim. */
+      const held =
+        <A>(of: TokenProgram<A>, durability?: Durability) =>
+        (sessionId: string, token: string, given: TransactOptions = {}) =>
+          Effect.gen(function* () {
+            yield* checkInput(TokenInput, token, "token")
+            const options = yield* checkWriteOptions(given)
+            const proved = of(settings, sessionId, token, yield* now)
+            return yield* storage.transact(proved, writingOf(options.durability ?? durability))
+          })
+
+      return Queue.of(
+        sessionCalls("queue", {
+          enqueue: Effect.fnUntraced(function* (sessionId: string, given: QueueMessage, asked: EnqueueOptions = {}) {
+            const options = yield* checkInput(EnqueueOptionsInput, asked, "options")
+            const { durability, placement, ...fields } = options
+            const time = yield* now
+            const message = yield* toMessage(given, time, "message")
+            const source = fields.source ?? message.source
+            const item: program.NewItem = {
+              ...(yield* checkFree(fields)),
+              ...(source !== undefined && { source }),
+              sessionId,
+              id: yield* ids.mint("q_"),
+              message,
+            }
+            const request = digest({ ...given, createdAt: undefined, attachments: fields.attachments })
+            const enqueuing = program.enqueue(settings, item, placement, request, time)
+            return yield* storage.transact(enqueuing, writingOf(durability))
+          }),
+          list: Effect.fnUntraced(function* (sessionId: string, given: QueueListQuery = {}) {
+            const { after, limit } = yield* checkInput(ListInput, given, "query")
+            const time = yield* now
+            const items = yield* storage.read(program.list(settings, sessionId, { after, limit }, time))
+            return items.map(({ item, position }) => ({ ...toQueueItem(item, time), position }))
+          }),
+          count: Effect.fnUntraced(function* (sessionId: string) {
+            return yield* storage.read(program.count(settings, sessionId, yield* now))
+          }),
+          update: Effect.fnUntraced(function* (
+            sessionId: string,
+            itemId: string,
+            given: QueuePatch,
+            options: TransactOptions = {},
+          ) {
+            yield* checkId("itemId", itemId)
+            const { message, ...fields } = yield* checkInput(QueuePatchInput, given, "patch")
+            const writing = yield* checkWriteOptions(options)
+            const time = yield* now
+            const patch: program.ItemPatch = {
+              ...(yield* checkFree(fields)),
+              ...(message !== undefined && { message: yield* toMessage(message, time, "patch.message") }),
+            }
+            const updating = program.update(settings, sessionId, itemId, patch, time)
+            return toQueueItem(yield* storage.transact(updating, writing), time)
+          }),
+          cancel: Effect.fnUntraced(function* (sessionId: string, itemId: string, options: TransactOptions = {}) {
+            yield* checkId("itemId", itemId)
+            const writing = yield* checkWriteOptions(options)
+            const time = yield* now
+            const cancelled = yield* storage.transact(program.cancel(settings, sessionId, itemId, time), writing)
+            return toQueueItem(cancelled, time)
+          }),
+          reorder: Effect.fnUntraced(function* (
+            sessionId: string,
+            order: ReadonlyArray<string>,
+            options: TransactOptions = {},
+          ) {
+            const ids = yield* checkInput(OrderInput, order, "order")
+            const writing = yield* checkWriteOptions(options)
+            yield* storage.transact(program.reorder(settings, sessionId, ids, yield* now), writing)
+          }),
+          promote: Effect.fnUntraced(function* (sessionId: string, itemId: string, options: TransactOptions = {}) {
+            yield* checkId("itemId", itemId)
+            const writing = yield* checkWriteOptions(options)
+            yield* storage.transact(program.promote(settings, sessionId, itemId, yield* now), writing)
+          }),
+          clear: Effect.fnUntraced(function* (sessionId: string, options: TransactOptions = {}) {
+            const writing = yield* checkWriteOptions(options)
+            return yield* storage.transact(program.clear(settings, sessionId, yield* now), writing)
+          }),
+          claim: Effect.fnUntraced(function* (sessionId: string, given: ClaimOptions = {}) {
+            const { continuePaused, durability, item, owner, sources } = yield* checkInput(
+              ClaimOptionsInput,
+              given,
+              "options",
+            )
+            const time = yield* now
+            const claim = { token: yield* ids.mint(""), lease: claimLease, ...(owner !== undefined && { owner }) }
+            const claiming = claims.claim(settings, sessionId, { itemId: item, sources, continuePaused }, claim, time)
+            const claimed = yield* storage.transact(claiming, writingOf(durability))
+            if (claimed.nothing !== undefined) return { item: undefined, ...claimed.nothing }
+            const { claim: lease, claimedUntil } = claimed.item
+            return { item: toQueueItem(claimed.item, time), token: lease!.token, until: claimedUntil! }
+          }),
+          renew: held(claims.renew, "relaxed"),
+          release: held(claims.release),
+          reject: held(claims.reject),
+          complete: held(claims.complete),
+          pause: Effect.fnUntraced(function* (sessionId: string, options: PauseOptions = {}) {
+            const { cause, durability, turn } = yield* checkInput(PauseOptionsInput, options, "options")
+            const pausing = program.pause(settings, sessionId, cause, turn, yield* now)
+            return yield* storage.transact(pausing, writingOf(durability))
+          }),
+          resume: Effect.fnUntraced(function* (sessionId: string, options: ResumeOptions = {}) {
+            const { durability, expected } = yield* checkInput(ResumeOptionsInput, options, "options")
+            const resuming = program.resume(settings, sessionId, expected, yield* now)
+            return yield* storage.transact(resuming, writingOf(durability))
+          }),
+        }),
+      )
+    }),
+  )
+}
+
+/** What stands for the id of a message that has none of its own: no id is empty. */
+const unnamed = ""
+
+type TokenProgram<A> = (
+  scope: Scope,
+  sessionId: string,
+  token: string,
+  now: number,
+) => Tx<A, SessionNotFound | LeaseLost>
+
+/** Fields that are the host's own affair: checked to be JSON, and copied, for the host may go on to change them. */
+const checkFree = <Fields extends { readonly attachments?: unknown; readonly model?: unknown }>(fields: Fields) =>
+  Effect.as(checkJson(fields.attachments ?? [], "options.attachments"), copyOf(fields))
