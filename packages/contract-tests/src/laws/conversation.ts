@@ -4,9 +4,11 @@
 import { Sessions } from "@skein/core/session"
 import { Heads } from "@skein/core/head"
 import { History } from "@skein/core/history"
+import { Maintenance } from "@skein/core/maintenance"
 import { Messages } from "@skein/core/message"
 import type { AppendOptions, MessageInput } from "@skein/core/message"
 import * as Effect from "effect/Effect"
+import { atSteadyTime } from "../clock.ts"
 
 /** A new session with this id. */
 export const begin = (id: string) => Sessions.use((sessions) => sessions.create({ id }))
@@ -36,3 +38,16 @@ export const session = (sessionId: string) => Sessions.use((sessions) => session
 /** What the model is given. */
 export const replayed = (sessionId: string) =>
   History.use((history) => Effect.map(history.read(sessionId), ({ messages }) => messages))
+
+const far = Date.UTC(2100, 0)
+
+/**
+ * Recovers the store when everybody who ran a turn has been silent for long, and answers whose turns were ended. Where
+ * nothing else proves that an owner is gone its silence has to be seen for the length of a lease.
+ */
+export const recovered = Effect.map(
+  Effect.forEach([far, far + 200_000], (time) =>
+    Maintenance.use((maintenance) => maintenance.recover()).pipe(atSteadyTime(time)),
+  ),
+  (recoveries) => recoveries.flatMap(({ interrupted }) => interrupted),
+)

@@ -1,12 +1,15 @@
 /**
  * Laws of model history.
  */
+import { EntryTable, SessionTable } from "@skein/core"
 import { generic } from "@skein/core/dialects"
 import type { Dialect } from "@skein/core/dialects"
 import { History } from "@skein/core/history"
 import type { CompactInput } from "@skein/core/history"
 import { Messages } from "@skein/core/message"
+import { Storage, Tx } from "@skein/core/storage"
 import type { Json } from "@skein/core/storage"
+import { Turns } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { atTime } from "../clock.ts"
@@ -15,7 +18,7 @@ import { law } from "../law.ts"
 import type { Law } from "../law.ts"
 import { outcomeOf } from "../outcome.ts"
 import { withServices } from "../services.ts"
-import { begin, checkout, pathOf, replayed, said, say, sayAll, session } from "./conversation.ts"
+import { begin, checkout, pathOf, recovered, replayed, said, say, sayAll, session } from "./conversation.ts"
 
 const compact = (input: CompactInput) => History.use((history) => history.compact("s", input))
 const textsOf = Effect.map(replayed("s"), (messages) => messages.map((message) => textOf(message)))
@@ -46,6 +49,17 @@ const touchy: Dialect<Json> = {
     return generic.read(body, role)
   },
 }
+
+/** The entries of a conversation as they are stored. */
+const entriesOf = (sessionId: string) =>
+  Storage.use((storage) =>
+    storage.read(
+      Tx.make(function* (tx) {
+        const session = yield* tx.get(SessionTable, [sessionId])
+        return yield* tx.range(EntryTable, "key", { prefix: [session!.treeId] })
+      }),
+    ),
+  )
 
 export const historyLaws: ReadonlyArray<Law> = [
   law("A51 HIS-01 HIS-03 after a compaction the model gets summary and kept tail, people see everything", (store) =>
@@ -342,6 +356,33 @@ export const historyLaws: ReadonlyArray<Law> = [
       equal(yield* history.read("s"), first)
       equal(yield* pathOf("s"), ["u1", "a1", "r1", "u2", "r-orphan"])
     }).pipe(withServices(store)),
+  ),
+
+  law("A45 HIS-02 a turn killed between two results is replayed with both, and what is stored stays", (store) =>
+    Effect.gen(function* () {
+      const stored = yield* Effect.gen(function* () {
+        const messages = yield* Messages
+        yield* begin("s")
+        yield* Turns.use((turns) => turns.begin("s", { prompt: said("u1") }))
+        yield* messages.append("s", callOf("a1", "c1", "c2"), { epoch: 1 })
+        yield* messages.append("s", resultOf("r1", "c1"), { epoch: 1 })
+        return yield* entriesOf("s")
+      }).pipe(withServices(store))
+      yield* Effect.gen(function* () {
+        equal(yield* recovered, ["s"])
+        const told = yield* replayed("s")
+        equal(told.slice(0, 3), [said("u1").body, callOf("a1", "c1", "c2").body, resultOf("r1", "c1").body])
+        equal(resultsIn(told[3]), ["c2"])
+        check(textOf(told[3]).includes("interrupted"), `the model is told why: ${textOf(told[3])}`)
+        equal(told.length, 4)
+        equal(yield* recovered, [])
+        equal(yield* replayed("s"), told)
+        yield* say("s", "u2")
+        equal(yield* replayed("s"), [...told, said("u2").body])
+        equal(yield* replayed("s"), [...told, said("u2").body])
+        equal((yield* entriesOf("s")).slice(0, -1), stored)
+      }).pipe(withServices(store))
+    }),
   ),
 
   law("HIS-06 a body that its dialect cannot read is kept, skipped and reported", (store) =>

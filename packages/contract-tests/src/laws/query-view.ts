@@ -2,18 +2,17 @@
  * Laws of query views.
  */
 import { SessionTable } from "@skein/core"
-import { Maintenance } from "@skein/core/maintenance"
 import { QueryViews } from "@skein/core/query-view"
 import { Storage, Tx } from "@skein/core/storage"
 import { Turns } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
-import { atSteadyTime, atTime } from "../clock.ts"
+import { atTime } from "../clock.ts"
 import { check, equal } from "../equal.ts"
 import { law } from "../law.ts"
 import type { Law } from "../law.ts"
 import { outcomeOf } from "../outcome.ts"
 import { withServices } from "../services.ts"
-import { begin, session } from "./conversation.ts"
+import { begin, recovered, session } from "./conversation.ts"
 
 const start = (sessionId: string, queryKey: string, epoch: number) =>
   QueryViews.use((views) => views.start(sessionId, { queryKey, epoch }))
@@ -256,11 +255,7 @@ export const queryViewLaws: ReadonlyArray<Law> = [
         yield* Turns.use((turns) => turns.heartbeat("s", 1)).pipe(atTime(2_500))
       }).pipe(withServices(store))
       yield* Effect.gen(function* () {
-        const recover = Maintenance.use((maintenance) => maintenance.recover())
-        // Where nothing proves that the owner is gone, its silence has to last for a lease.
-        const first = yield* recover.pipe(atSteadyTime(9_000_000))
-        const second = yield* recover.pipe(atSteadyTime(9_200_000))
-        equal([...first.interrupted, ...second.interrupted], ["s"])
+        equal(yield* recovered, ["s"])
         const [view] = yield* list("s", "q")
         equal([view?.state, view?.folded, view?.finishedAt, view?.duration], ["finished", true, 2_500, 500])
       }).pipe(withServices(store))
