@@ -8,6 +8,7 @@ import * as z from "zod/mini"
 import { conforms } from "./conforms.ts"
 import { InvalidInput } from "./storage/error.ts"
 import { problemIn } from "./storage/json.ts"
+import type { OfUndefined } from "./storage/json.ts"
 
 /** Checks `value`. Fields are named from `name` on: `filter.limit`. */
 export const checkInput = <Schema extends z.ZodMiniType>(
@@ -62,8 +63,8 @@ export const checkJson = (value: unknown, name: string): Effect.Effect<void, Inv
 }
 
 /** As `checkJson`, at once. */
-export const jsonProblem = (value: unknown, name: string): InvalidInput | undefined => {
-  const found = problemIn(value)
+export const jsonProblem = (value: unknown, name: string, ofUndefined?: OfUndefined): InvalidInput | undefined => {
+  const found = problemIn(value, ofUndefined)
   return found && new InvalidInput({ field: `${name}${found.path}`, value: found.value, problem: found.problem })
 }
 

@@ -70,6 +70,20 @@ export const messageLaws: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("MSG-01 a property that is undefined counts as absent, as SDKs spell out what they leave open", (store) =>
+    Effect.gen(function* () {
+      const messages = yield* Messages
+      yield* begin("s")
+      const open = { role: "user", content: "hello", options: undefined, parts: [{ text: "a", provider: undefined }] }
+      const { display } = yield* messages.append("s", { id: "m", body: open, metadata: { a: undefined, b: null } })
+      equal(display, { role: "user", content: "hello", parts: [{ text: "a" }] })
+      const stored = yield* messages.get("s", "m")
+      equal([stored.display, stored.metadata], [display, { b: null }])
+      // The same again is the same, spelled out or not.
+      equal((yield* messages.append("s", { id: "m", body: display, metadata: { b: null } })).id, "m")
+    }).pipe(withServices(store)),
+  ),
+
   law("MSG-01 what is not a message is refused by name, and nothing is written", (store) =>
     Effect.gen(function* () {
       const messages = yield* Messages

@@ -1,8 +1,8 @@
 /**
  * From a message as a caller gives it to an entry as it is stored.
  *
- * Guarantee: bodies are stored exactly as they were given. The dialect is asked who speaks and what a person would read,
- * and never changes a body.
+ * Guarantee: bodies are stored exactly as they were given; a property that is `undefined` counts as absent. The dialect is
+ * asked who speaks and what a person would read, and never changes a body.
  */
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
@@ -138,7 +138,8 @@ const problemInBodies = (message: MessageInput, name: string): InvalidInput | un
   }
   for (const field of jsonFields) {
     if (message[field] === undefined) continue
-    const problem = jsonProblem(message[field], `${name}.${field}`)
+    // SDKs spell out fields that they leave open.
+    const problem = jsonProblem(message[field], `${name}.${field}`, "absent")
     if (problem !== undefined) return problem
   }
   const empty = bodyFields.find((field) => message[field] === null)

@@ -23,9 +23,12 @@ export interface JsonProblem {
 /** Deeper values are refused: engines and `JSON.stringify` recurse. */
 export const maxDepth = 500
 
+/** What becomes of a property that is `undefined`: it is a problem, or counts as absent, as for `JSON.stringify`. */
+export type OfUndefined = "refused" | "absent"
+
 /** The first thing in `value` that is not JSON, or `undefined` when all of it is. */
-export const problemIn = (value: unknown): JsonProblem | undefined =>
-  isJson(value, 0) ? undefined : walk(value, undefined, 0)
+export const problemIn = (value: unknown, ofUndefined: OfUndefined = "refused"): JsonProblem | undefined =>
+  isJson(value, 0) ? undefined : walk(value, undefined, 0, ofUndefined)
 
 /** Whether all of it is JSON, without remembering the way: almost all values are, and nothing is made for them. */
 const isJson = (value: unknown, depth: number): boolean => {
@@ -71,7 +74,12 @@ interface Path {
   readonly step: string | number
 }
 
-const walk = (value: unknown, path: Path | undefined, depth: number): JsonProblem | undefined => {
+const walk = (
+  value: unknown,
+  path: Path | undefined,
+  depth: number,
+  ofUndefined: OfUndefined,
+): JsonProblem | undefined => {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -81,30 +89,42 @@ const walk = (value: unknown, path: Path | undefined, depth: number): JsonProble
     case "object":
       if (value === null) return undefined
       if (depth >= maxDepth) return report(path, value, `must not nest deeper than ${maxDepth} levels`)
-      return Array.isArray(value) ? walkArray(value, path, depth) : walkObject(value, path, depth)
+      return Array.isArray(value)
+        ? walkArray(value, path, depth, ofUndefined)
+        : walkObject(value, path, depth, ofUndefined)
     default:
       return report(path, value, `must be JSON, not ${typeof value}`)
   }
 }
 
-const walkArray = (array: ReadonlyArray<unknown>, path: Path | undefined, depth: number): JsonProblem | undefined => {
+const walkArray = (
+  array: ReadonlyArray<unknown>,
+  path: Path | undefined,
+  depth: number,
+  ofUndefined: OfUndefined,
+): JsonProblem | undefined => {
   for (let i = 0; i < array.length; i++) {
     const item = array[i]
     if (typeof item === "string") continue
-    const problem = walk(item, { parent: path, step: i }, depth + 1)
+    const problem = walk(item, { parent: path, step: i }, depth + 1, ofUndefined)
     if (problem !== undefined) return problem
   }
   return undefined
 }
 
-const walkObject = (object: object, path: Path | undefined, depth: number): JsonProblem | undefined => {
+const walkObject = (
+  object: object,
+  path: Path | undefined,
+  depth: number,
+  ofUndefined: OfUndefined,
+): JsonProblem | undefined => {
   if (!isPlain(object)) {
     return report(path, object, `must be a plain object, not ${object.constructor?.name || "an instance"}`)
   }
   for (const key of Object.keys(object)) {
     const item = (object as Record<string, unknown>)[key]
-    if (typeof item === "string") continue
-    const problem = walk(item, { parent: path, step: key }, depth + 1)
+    if (typeof item === "string" || (item === undefined && ofUndefined === "absent")) continue
+    const problem = walk(item, { parent: path, step: key }, depth + 1, ofUndefined)
     if (problem !== undefined) return problem
   }
   return undefined
@@ -118,13 +138,14 @@ const report = (path: Path | undefined, value: unknown, problem: string): JsonPr
   return { path: text, value, problem }
 }
 
-/** A copy that shares nothing with a value that is JSON. */
+/** A copy that shares nothing with a value that is JSON; a property that is `undefined` is left out. */
 export const copyJson = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map(copyJson)
   const copy: Record<string, unknown> = {}
   for (const key of Object.keys(value)) {
     const item = copyJson((value as Record<string, unknown>)[key])
+    if (item === undefined) continue
     if (key === "__proto__") Object.defineProperty(copy, key, { value: item, ...ownData })
     else copy[key] = item
   }
