@@ -135,6 +135,7 @@ export default {
         "packages/core/src/history/{boundary,rounds,stretches}.ts",
         "packages/core/src/queue/{claim,dispatch,line,state}.ts",
         "packages/core/src/import/continuation.ts",
+        "packages/core/src/usage/{counting,ledger,summary,verify}.ts",
       ],
       rules: {
         "eslint/no-restricted-imports": imports(outside, core, {

@@ -25,6 +25,7 @@ const publicEntries = {
     "@skein/core/queue",
     "@skein/core/session",
     "@skein/core/storage",
+    "@skein/core/usage",
   ],
   "@skein/plugin-legacy-import": ["@skein/plugin-legacy-import", "@skein/plugin-legacy-import/opencode"],
 }

@@ -22,6 +22,7 @@ export { QueryViews } from "./query-view/service.ts"
 export { Queue } from "./queue/service.ts"
 export { Sessions } from "./session/service.ts"
 export { Turns } from "./turn/service.ts"
+export { Usage } from "./usage/service.ts"
 
 export { HeadMoveTable } from "./head/model.ts"
 export { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
@@ -31,6 +32,7 @@ export { OperationTable } from "./operation/model.ts"
 export { QueueItemTable } from "./queue/model.ts"
 export { SessionTable } from "./session/model.ts"
 export { TurnTable } from "./turn/model.ts"
+export { UsageSumTable, UsageTable } from "./usage/model.ts"
 
 export { mcodeStatus, openProgramNodeStatus, openProgramStatus, wireStatus, wireStatusOf } from "./turn/status.ts"
 export type {

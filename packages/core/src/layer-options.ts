@@ -13,6 +13,8 @@ import type { PathPolicy } from "./settings.ts"
 import { InvalidInput } from "./storage/error.ts"
 import type { StorageOptions } from "./storage/storage.ts"
 import type { AnyTable } from "./storage/table.ts"
+import { PriceTableInput } from "./usage/prices.ts"
+import type { PriceTable } from "./usage/prices.ts"
 
 export interface LayerOptions extends StorageOptions {
   /** What the bodies of messages mean, and in what form history is given. Default: `generic`. */
@@ -27,6 +29,8 @@ export interface LayerOptions extends StorageOptions {
   readonly paths?: PathPolicy
   /** How often what a turn is writing is stored, in milliseconds, 0 or more. Default 2,000. */
   readonly checkpointMs?: number
+  /** What model calls cost, by provider and model. Default: what the caller of `record` says. */
+  readonly prices?: PriceTable
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -65,6 +69,7 @@ const LayerOptionsInput = z.strictObject({
   paths: z.optional(z.object({ style: z.enum(["posix", "windows"]), resolve: aFunction })),
   tables: z.optional(z.array(TableInput)),
   checkpointMs: z.optional(z.number().check(z.nonnegative())),
+  prices: z.optional(PriceTableInput),
   busyBudget: z.optional(z.number().check(z.nonnegative())),
   verify: z.optional(z.boolean()),
 })

@@ -86,11 +86,13 @@ export interface QueueChanged extends OfSession {
     | "resumed"
 }
 
-/** A model call was recorded, or recorded again with more. */
+/** A model call was recorded, recorded again with more, or priced anew. */
 export interface UsageRecorded {
   readonly _tag: "UsageRecorded"
   readonly callId: string
-  readonly sessionId?: string
+  readonly sessionId: string
+  /** Whom the session belongs to. */
+  readonly owner?: string
 }
 
 /** The inner steps of a question were begun, finished or unfolded. */

@@ -10,6 +10,7 @@ import { SessionTable } from "./session/model.ts"
 import { QueueItemTable } from "./queue/model.ts"
 import { TurnTable } from "./turn/model.ts"
 import { OperationTable } from "./operation/model.ts"
+import { UsageSumTable, UsageTable } from "./usage/model.ts"
 import type { Schema } from "./storage/schema.ts"
 import type { AnyTable } from "./storage/table.ts"
 
@@ -25,6 +26,8 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   QueryViewTable,
   QueueItemTable,
   OperationTable,
+  UsageTable,
+  UsageSumTable,
   ImportTable,
 ]
 

@@ -22,6 +22,7 @@ import type { InvalidInput, StorageError } from "./storage/error.ts"
 import { Storage } from "./storage/storage.ts"
 import { Instance } from "./turn/instance.ts"
 import { Turns } from "./turn/service.ts"
+import { Usage } from "./usage/service.ts"
 
 export type { LayerOptions }
 
@@ -35,6 +36,7 @@ export type Services =
   | Queue
   | QueryViews
   | Maintenance
+  | Usage
   | Storage
 
 const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOptions): SkeinSettings => ({
@@ -44,6 +46,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   dialects: dialects(...defaultSettings.dialects.values(), ...(options.dialects ?? []), dialect),
   paths: options.paths ?? defaultSettings.paths,
   checkpointMs: options.checkpointMs ?? defaultSettings.checkpointMs,
+  prices: options.prices,
 })
 
 /**
@@ -69,6 +72,7 @@ const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError
         History.layer,
         Queue.layer,
         QueryViews.layer,
+        Usage.layer,
       ),
     ),
     Layer.provide(Instance.layer),

@@ -5,6 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dialects, type Dialect, type Dialects } from "./history/dialect.ts"
 import { generic } from "./history/dialects/generic.ts"
+import type { PriceTable } from "./usage/prices.ts"
 
 /** How workspaces are compared: PRJ-04. */
 export interface PathPolicy {
@@ -26,6 +27,8 @@ export interface SkeinSettings {
   readonly paths: PathPolicy
   /** How often what a turn is writing is stored, in milliseconds. */
   readonly checkpointMs: number
+  /** What model calls cost. Absent: what the caller says. */
+  readonly prices: PriceTable | undefined
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -35,6 +38,7 @@ export const defaultSettings: SkeinSettings = {
   dialects: dialects(generic),
   paths: { style: "posix", resolve: Effect.succeed },
   checkpointMs: 2_000,
+  prices: undefined,
 }
 
 export class Settings extends Context.Reference<SkeinSettings>("@skein/core/Settings", {

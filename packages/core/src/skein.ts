@@ -97,6 +97,16 @@ import type {
   TurnsQuery,
   TurnStart,
 } from "./turn/service.ts"
+import { Usage } from "./usage/service.ts"
+import type {
+  Recorded,
+  RecordOptions,
+  RepriceOptions,
+  UsageCheck,
+  UsageInput,
+  UsageQuery,
+  UsageSummary,
+} from "./usage/service.ts"
 
 export type { Turn } from "./turn/promise.ts"
 
@@ -372,6 +382,28 @@ export interface Skein<M = Json> {
     /** The views of those of the questions that were ever started. */
     list(session: string, queryKeys: ReadonlyArray<string>, options?: CallOptions): Promise<ReadonlyArray<QueryView>>
   }
+  readonly usage: {
+    /**
+     * Records a model call, whatever came of it. Told again it is not counted again.
+     *
+     * @example
+     * const skein = await Skein.open(memory(), { prices: { openai: { "gpt-5": { input: 1.25, cacheRead: 0.125, output: 10 } } } })
+     * const { id } = await skein.sessions.create()
+     * const usage = { prompt_tokens: 2_000, completion_tokens: 500, prompt_tokens_details: { cached_tokens: 1_000 } }
+     * await skein.usage.record(id, { callId: "call_1", provider: "openai", model: "gpt-5", usage })
+     * const { total } = await skein.usage.summary({ session: id })
+     * total.cost // => { USD: 6_375_000 }
+     */
+    record(session: string, call: UsageInput, options?: RecordOptions & CallOptions): Promise<Recorded>
+    /** What was used, in all or by session, agent, model, provider, day or project. */
+    summary(query?: UsageQuery & CallOptions): Promise<UsageSummary>
+    /** The summary as it changes: at once, then at most thirty times a second. */
+    watch(query?: UsageQuery & CallOptions): AsyncIterable<UsageSummary>
+    /** Prices calls anew by a table. Tokens never change. */
+    reprice(options?: RepriceOptions & CallOptions): Promise<{ readonly changed: number }>
+    /** Whether the sums are what the calls add up to. */
+    verify(options?: CallOptions): Promise<UsageCheck>
+  }
   /** Commits a transaction program of your own, over skein's tables and yours. */
   transact<A, E>(program: Tx<A, E>, options?: TransactOptions & CallOptions): Promise<A>
   /** Runs a program that only reads, on one snapshot. */
@@ -418,6 +450,7 @@ const open = async <M = Json>(
       queryViews: QueryViews,
       maintenance: Maintenance,
       turns: Turns,
+      usage: Usage,
       sessions: Sessions,
       storage: Storage,
       services: Effect.context<Services>(),
@@ -427,8 +460,20 @@ const open = async <M = Json>(
     await runtime.dispose()
     throw Cause.squash(context.cause)
   }
-  const { heads, history, maintenance, messages, projects, queryViews, queue, services, sessions, storage, turns } =
-    context.value
+  const {
+    heads,
+    history,
+    maintenance,
+    messages,
+    projects,
+    queryViews,
+    queue,
+    services,
+    sessions,
+    storage,
+    turns,
+    usage,
+  } = context.value
   const { dialect = defaultSettings.dialect } = options
   const toInput = (message: NewMessage<M>): MessageInput => {
     if (typeof message === "string") return { role: "user", body: dialect.prompt(message) }
@@ -608,6 +653,13 @@ const open = async <M = Json>(
       finish: (session, query, options) => call(options, (own) => queryViews.finish(session, query, own)),
       forceExpand: (session, query, options) => call(options, (own) => queryViews.forceExpand(session, query, own)),
       list: (session, queryKeys, options) => plainCall(options, () => queryViews.list(session, queryKeys)),
+    },
+    usage: {
+      record: (session, given, options) => call(options, (own) => usage.record(session, given, own)),
+      summary: (query) => call(query, (own) => usage.summary(own), "query"),
+      watch: (query) => iterate(query, (own) => usage.watch(own), "query"),
+      reprice: (options) => call(options, (own) => usage.reprice(own)),
+      verify: (options) => plainCall(options, () => usage.verify()),
     },
     transact: (program, options) => call(options, (own) => storage.transact(program, own)),
     read: (program, options) => plainCall(options, () => storage.read(program)),

@@ -40,7 +40,7 @@ const queued = Tx.make(function* (tx) {
  */
 const opened = async () => {
   const engine = naive()
-  const skein = await Skein.open(engine.layer, { tables: [Note] })
+  const skein = await Skein.open(engine.layer, { tables: [Note], prices: {} })
   await skein.projects.ensureForWorkspace("/w")
   await skein.sessions.create({ id: "s" })
   await skein.messages.append("s", { id: "m1", body: "one", role: "user" })
@@ -139,6 +139,11 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["queryViews.finish", ["r", { queryKey: "q", epoch: 1 }], "options"],
   ["queryViews.forceExpand", ["r", { queryKey: "q" }], "options"],
   ["queryViews.list", ["r", ["q"]], "options"],
+  ["usage.record", ["s", { callId: "c", provider: "p", model: "m" }], "options"],
+  ["usage.summary", [], "query"],
+  ["usage.watch", [], "query"],
+  ["usage.reprice", [], "options"],
+  ["usage.verify", [], "options"],
   ["transact", [noted], "options"],
   ["read", [Tx.succeed(1)], "options"],
   ["run", [Effect.succeed(1)], "options"],
@@ -156,6 +161,7 @@ const plain = new Set([
   "queryViews.list",
   "queue.list",
   "queue.count",
+  ...["summary", "watch", "verify"].map((verb) => `usage.${verb}`),
   "read",
   "run",
 ])

@@ -130,31 +130,29 @@ describe("watch", () => {
     ),
   )
 
-  it.effect(
-    "SES-13 a commit between its beginning and its first look is in the first value or the second",
-    () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const storage = yield* opened
-          let first = true
-          const rows = watch(storage, {
-            concerns: () => true,
-            look: () =>
-              Effect.gen(function* () {
-                const seen = yield* storage.read(all)
-                if (first) {
-                  first = false
-                  yield* storage.transact(put(1))
-                }
-                return seen
-              }),
-          })
-          const { fiber, values } = yield* collecting(rows)
-          yield* TestClock.adjust("1 second")
-          assert.deepStrictEqual(values.map(numbers), [[], [1]])
-          yield* Fiber.interrupt(fiber)
-        }),
-      ),
+  it.effect("SES-13 a commit between its beginning and its first look is in the first value or the second", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const storage = yield* opened
+        let first = true
+        const rows = watch(storage, {
+          concerns: () => true,
+          look: () =>
+            Effect.gen(function* () {
+              const seen = yield* storage.read(all)
+              if (first) {
+                first = false
+                yield* storage.transact(put(1))
+              }
+              return seen
+            }),
+        })
+        const { fiber, values } = yield* collecting(rows)
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(values.map(numbers), [[], [1]])
+        yield* Fiber.interrupt(fiber)
+      }),
+    ),
   )
 
   it.effect("SES-13 it ends when the store is closed; one that begins afterwards fails with Closed", () =>

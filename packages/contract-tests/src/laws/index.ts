@@ -15,6 +15,7 @@ import { sessionLaws } from "./session.ts"
 import { turnEventLaws } from "./turn-event.ts"
 import { storageLaws } from "./storage/index.ts"
 import { watchLaws } from "./watch.ts"
+import { usageLaws } from "./usage/index.ts"
 
 export const laws: ReadonlyArray<Law> = [
   ...storageLaws,
@@ -29,5 +30,6 @@ export const laws: ReadonlyArray<Law> = [
   ...queueLaws,
   ...queueHistoryLaws,
   ...conversationLaws,
+  ...usageLaws,
   ...ownTableLaws,
 ]

@@ -7,6 +7,7 @@
 import * as z from "zod/mini"
 import { EntryRef, Facts } from "../message/model.ts"
 import { descInt, index, int, table, text, unique } from "../storage/table.ts"
+import { Spent } from "../usage/model.ts"
 
 export const SessionKind = z.enum(["conversation", "task", "peek", "channel", "cron", "unknown"])
 export type SessionKind = z.output<typeof SessionKind>
@@ -179,6 +180,9 @@ export const SessionRow = z.object({
   /** How many turns were completed: automatic titles are due by it. */
   answers: z.number(),
   queue: z.optional(QueueState),
+
+  /** What its model calls add up to, by currency. Absent: there were none. */
+  usage: z.optional(z.array(Spent)),
 
   // Index fields: keys made of what stands above.
   shelf: Shelf,

@@ -1,6 +1,8 @@
 /**
  * Sessions as callers see them: the row without the bookkeeping.
  */
+import { totalsOf } from "../usage/totals.ts"
+import type { UsageTotals } from "../usage/totals.ts"
 import { copyOf } from "../value.ts"
 import type {
   Channel,
@@ -96,6 +98,8 @@ export interface Session {
     readonly prompts: number
     readonly turns: number
   }
+  /** What its model calls used, wherever the head stands now. */
+  readonly usage: UsageTotals
 }
 
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
@@ -133,6 +137,7 @@ export const toListed = (row: Readonly<SessionRow>, projectName: string | undefi
       prompts: row.facts.prompts,
       turns: row.facts.turns,
     },
+    usage: totalsOf(row.usage),
   }
   if (row.title !== undefined) session.title = row.title
   if (row.agent !== undefined) session.agent = row.agent

@@ -6,6 +6,7 @@ import * as z from "zod/mini"
 import { EntryRef } from "../message/model.ts"
 import { SessionFailure } from "../session/model.ts"
 import { index, int, table, text, unique } from "../storage/table.ts"
+import { Spent } from "../usage/model.ts"
 
 /** How a turn ended. */
 export const TurnOutcome = z.enum(["completed", "failed", "aborted", "needs_input", "done", "interrupted"])
@@ -42,6 +43,8 @@ export const TurnRow = z.object({
   last: z.optional(EntryRef),
   /** Absent where it was not told by events. */
   applied: z.optional(Applied),
+  /** What its model calls add up to, by currency. Absent: there were none. */
+  usage: z.optional(z.array(Spent)),
   /** Present while it runs, so that running turns are found without looking at the others. */
   runningSince: z.optional(z.number()),
   /** The epoch again, of a turn that was aborted, failed, or was found dead: why calls of it have no result. */

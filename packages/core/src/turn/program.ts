@@ -344,9 +344,10 @@ export const applyEnd = (
   if (kept !== undefined && content !== undefined) writeDraft(tx, session, kept, content, now)
   // As it is by now: this commit may have written entries of the turn.
   const { activeTurn = active } = tx.update(SessionTable, [session.id], (row) => row)
-  const over = ended(turn, activeTurn, ending, now)
+  const over = isLost(turn)
+    ? ended(turn, activeTurn, ending, now)
+    : tx.update(TurnTable, [session.id, turn.epoch], (row) => ended(row, activeTurn, ending, now))
   if (isLost(turn)) tx.insert(TurnTable, over)
-  else tx.update(TurnTable, [session.id, turn.epoch], () => over)
   const row = tx.update(SessionTable, [session.id], (one) => idle(one, activeTurn, ending, kept, now))
   const { revision, status } = row
   // A turn that was found dead ran for as long as anything was heard of it.

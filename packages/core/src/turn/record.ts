@@ -2,6 +2,8 @@
  * Turns as callers see them.
  */
 import type { SessionFailure } from "../session/model.ts"
+import { totalsOf } from "../usage/totals.ts"
+import type { UsageTotals } from "../usage/totals.ts"
 import type { TurnOutcome, TurnRow } from "./model.ts"
 
 /** One run of the agent. Times are milliseconds since 1970. */
@@ -25,6 +27,8 @@ export interface TurnRecord {
   /** Ids of the first and the last message that it wrote, where they are known and still there. */
   readonly first?: string
   readonly last?: string
+  /** What its model calls used. */
+  readonly usage: UsageTotals
 }
 
 /** @param ids  of the first and the last entry */
@@ -41,6 +45,7 @@ export const toTurnRecord = (
     host,
     start,
     startedAt,
+    usage: totalsOf(row.usage),
     ...(endedAt !== undefined && { endedAt }),
     ...(outcome !== undefined && { outcome }),
     ...(reason !== undefined && { reason }),
