@@ -24,7 +24,7 @@ const fields = new Set(
   (
     "id treeId title titleOrigin agent owner projectId workspaceDir runLocation parentId forkedFrom type kind status " +
     "error visibility pinned archived group unread source channel model purpose preview metadata origin readiness " +
-    "createdAt updatedAt activityAt head headVersion historyVersion revision counts queue projectName"
+    "createdAt updatedAt activityAt head headVersion historyVersion revision counts usage queue projectName"
   ).split(" "),
 )
 
