@@ -45,6 +45,8 @@ const end = (sessionId: string, epoch = 1) =>
 
 const text = (id: string, content: string) => ({ id, role: "assistant" as const, body: { role: "assistant", content } })
 
+const call = (callId: string, input = 1, output = 1) => ({ callId, provider: "p", model: "m", input, output })
+
 /** A turn that writes, calls a tool, and answers: told in eight events. */
 const story: ReadonlyArray<Meaning> = [
   { frame: { type: "start" } },
@@ -194,6 +196,8 @@ export const turnEventLaws: ReadonlyArray<Law> = [
         [{ draft: said("u9") }, "InvalidInput"],
         [{ entries: [said("a2"), { role: "assistant" }] }, "InvalidInput"],
         [{ frame: Number.NaN }, "InvalidInput"],
+        [{ settle: text("a1", "so"), usage: { ...call("c"), input: -1 } }, "InvalidInput"],
+        [{ settle: text("a1", "so"), usage: [call("c"), { ...call("d"), output: 0.5 }] }, "InvalidInput"],
         [{ nonsense: 1 } as Meaning, "InvalidInput"],
         [5 as Meaning, "InvalidInput"],
       ]
@@ -222,6 +226,30 @@ export const turnEventLaws: ReadonlyArray<Law> = [
       equal(yield* reply("s", event(2, { settle: text("a1", "so") })), "applied")
       equal(yield* outcomeOf(project("s", event(3, { draft: text("a1", "more") }))), { failed: "IdConflict" })
       equal(yield* seen("s"), ["u1", "a1 so"])
+    }).pipe(withServices(store)),
+  ),
+
+  law("TRN-06 USE-01 what an event used is counted once, for its turn, in the commit of what it says", (store) =>
+    Effect.gen(function* () {
+      yield* running("s")
+      const used = (sessionId: string) =>
+        Effect.gen(function* () {
+          const [turn] = yield* Turns.use((turns) => turns.list(sessionId))
+          const { usage } = yield* session(sessionId)
+          equal(turn?.usage, usage)
+          return [usage.calls, usage.input, usage.output]
+        })
+      equal(yield* used("s"), [0, 0, 0])
+      const first = event(1, { settle: text("a1", "so"), usage: call("c1", 100, 10) })
+      const second = event(2, { usage: [call("c2", 5, 1), call("c1", 200, 10)] })
+      for (const one of [first, first, second, first, second]) yield* project("s", one)
+      equal(yield* used("s"), [2, 205, 11])
+      equal(yield* reply("s", event(3, { usage: call("c3") }, 2)), "stale")
+      equal(yield* reply("s", event(9, { usage: call("c3") })), ["gap", 3])
+      equal(yield* outcomeOf(project("s", event(3, { entries: [said("u1")], usage: call("c3") }))), {
+        failed: "IdConflict",
+      })
+      equal(yield* used("s"), [2, 205, 11])
     }).pipe(withServices(store)),
   ),
 

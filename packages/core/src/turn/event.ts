@@ -9,6 +9,9 @@ import type { Makers, MessageInput } from "../message/body.ts"
 import { InvalidInput } from "../storage/error.ts"
 import { copyJson } from "../storage/json.ts"
 import type { Json } from "../storage/json.ts"
+import { toCall } from "../usage/input.ts"
+import type { UsageInput } from "../usage/input.ts"
+import type { NewCall } from "../usage/program.ts"
 import { markOf } from "./applied.ts"
 import type { EventMark } from "./applied.ts"
 import type { Projected, Projection } from "./project.ts"
@@ -33,6 +36,8 @@ export interface Meaning<M = MessageInput> {
   readonly entries?: ReadonlyArray<M>
   /** The message that is being written, as it is by now. */
   readonly draft?: M
+  /** Model calls; without a `turnId` they are the turn's. */
+  readonly usage?: UsageInput | ReadonlyArray<UsageInput>
   /** What readers of the live stream are told, as JSON. */
   readonly frame?: unknown
 }
@@ -57,13 +62,15 @@ export const toProjection = Effect.fnUntraced(function* (
   const { data, epoch, id, sequence } = yield* checkInput(TurnEventInput, given, "event")
   yield* checkJson(data, "event.data")
   yield* checkInput(MapperInput, mapper, "mapper")
-  const { draft, entries, frame, settle } = yield* checkInput(MeaningInput, mapper(given) ?? {}, "meaning")
+  const meaning = yield* checkInput(MeaningInput, mapper(given) ?? {}, "meaning")
+  const { draft, entries, frame, settle, usage } = meaning
   if (frame !== undefined) yield* checkJson(frame, "meaning.frame")
   const made = (message: unknown, name: string) => toProjected(makers, message as MessageInput, now, `meaning.${name}`)
   const projection: Projection = {
     settle: settle === undefined ? undefined : yield* made(settle, "settle"),
     entries: yield* Effect.forEach(entries ?? [], (message, i) => made(message, `entries[${i}]`)),
     draft: draft === undefined ? undefined : yield* made(draft, "draft"),
+    calls: yield* toCalls(usage),
     frame: frame === undefined ? undefined : copyJson(frame),
   }
   for (const name of ["settle", "draft"] as const) {
@@ -88,6 +95,17 @@ const toProjected = Effect.fnUntraced(function* (
   return projected
 })
 
+const toCalls = Effect.fnUntraced(function* (usage: unknown) {
+  const calls: Array<NewCall> = []
+  const given: ReadonlyArray<unknown> = usage === undefined ? [] : Array.isArray(usage) ? usage : [usage]
+  for (const [i, one] of given.entries()) {
+    const call = toCall(one as UsageInput, Array.isArray(usage) ? `meaning.usage[${i}]` : "meaning.usage")
+    if (call instanceof InvalidInput) return yield* Effect.fail(call)
+    calls.push(call)
+  }
+  return calls
+})
+
 const TurnEventInput = z.strictObject({
   id: Text.check(z.minLength(1), z.maxLength(1_000)),
   sequence: z.int().check(z.positive()),
@@ -99,5 +117,6 @@ const MeaningInput = z.strictObject({
   settle: z.optional(z.unknown()),
   entries: z.optional(z.array(z.unknown())),
   draft: z.optional(z.unknown()),
+  usage: z.optional(z.unknown()),
   frame: z.optional(z.unknown()),
 })

@@ -16,6 +16,8 @@ import type { SessionRow } from "../session/model.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
 import { fn } from "../storage/transaction.ts"
+import { applyUsage, planUsage } from "../usage/program.ts"
+import type { NewCall, Recording, UsagePlan } from "../usage/program.ts"
 import { judge, withApplied } from "./applied.ts"
 import type { Conflict, EventMark } from "./applied.ts"
 import { renewed } from "./fence.ts"
@@ -36,6 +38,8 @@ export interface Projection {
   readonly entries: ReadonlyArray<Projected>
   /** What is being written, as it is by now. */
   readonly draft: Projected | undefined
+  /** Model calls; those that name no turn are this one's. */
+  readonly calls: ReadonlyArray<NewCall>
   /** What readers of the live stream are told. */
   readonly frame: unknown
 }
@@ -54,9 +58,10 @@ export const project = fn(function* (
   sessionId: string,
   epoch: number,
   event: EventMark & { readonly id: string },
-  { draft, entries, frame, settle }: Projection,
-  now: number,
+  { calls, draft, entries, frame, settle }: Projection,
+  recording: Recording,
 ) {
+  const { now } = recording
   const session = yield* requireSession(scope, sessionId)
   const turn = yield* tx.get(TurnTable, [sessionId, epoch])
   const { activeTurn } = session
@@ -83,6 +88,8 @@ export const project = fn(function* (
   ]
   yield* requireFree(session, fresh)
   const placement: Placement | undefined = fresh.length === 0 ? undefined : yield* placeAtHead(session)
+  const own = calls.map((call) => (call.turn === "" ? { ...call, turn: turn.id } : call))
+  const usage: UsagePlan | undefined = own.length === 0 ? undefined : yield* planUsage(session, own, recording)
 
   const written: Array<EntryRow> = []
   if (settling !== undefined) {
@@ -95,6 +102,7 @@ export const project = fn(function* (
     if (last.draft === true) tx.update(SessionTable, [sessionId], (row) => withDraft(row, last))
   }
   if (growing !== undefined) written.push(writeDraft(tx, session, growing, draft!.entry, now))
+  if (usage !== undefined) applyUsage(tx, usage)
   tx.update(TurnTable, [sessionId, epoch], (row) => ({ ...row, applied: withApplied(row.applied, event) }))
   tx.update(SessionTable, [sessionId], (row) => renewed(row, now))
   if (frame !== undefined)

@@ -512,9 +512,10 @@ export class Turns extends Context.Service<
           const { durability } = yield* checkWriteOptions(options)
           const at = yield* now
           const { epoch, event, projection } = yield* toProjection({ settings, ids }, given, mapper, at)
-          const { entries, settle } = projection
-          const isPassing = settle === undefined && entries.length === 0
-          const reply = yield* storage.transact(project(settings, sessionId, epoch, event, projection, at), {
+          const { calls, entries, settle } = projection
+          const isPassing = settle === undefined && entries.length === 0 && calls.length === 0
+          const recording = { now: at, prices: settings.prices }
+          const reply = yield* storage.transact(project(settings, sessionId, epoch, event, projection, recording), {
             durability: durability ?? (isPassing ? "relaxed" : "strict"),
           })
           return toReply(reply)

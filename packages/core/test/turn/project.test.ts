@@ -65,9 +65,10 @@ it.effect("TRN-06 STO-04 what is only passing is relaxed, unless it is asked for
       yield* project(3, { draft: answer }, "strict")
       yield* project(4, { settle: answer })
       yield* project(5, { entries: [{ role: "tool", body: "done" }] })
+      yield* project(6, { usage: { callId: "c", provider: "p", model: "m" } })
       assert.deepStrictEqual(
         engine.runs.map(({ durability }) => durability),
-        ["relaxed", "relaxed", "strict", "strict", "strict"],
+        ["relaxed", "relaxed", "strict", "strict", "strict", "strict"],
       )
     }),
   ),
