@@ -1,10 +1,9 @@
 /**
  * A backend that counts what is read from it.
  */
-import { Backend } from "@skein/core/storage"
-import type { Engine, Machine } from "@skein/core/storage"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type { Backend, Machine } from "@skein/core/storage"
+import type * as Layer from "effect/Layer"
+import { changed } from "./engine.ts"
 
 export interface Counted {
   readonly backend: Layer.Layer<Backend>
@@ -29,20 +28,6 @@ export const counting = (backend: Layer.Layer<Backend>): Counted => {
   return {
     rows: (table) => rows.get(table) ?? 0,
     reset: () => rows.clear(),
-    backend: Layer.effect(
-      Backend,
-      Backend.use((real) =>
-        Effect.succeed(
-          Backend.of({
-            ...real,
-            open: (schema) =>
-              Effect.map(real.open(schema), (engine): Engine => ({
-                ...engine,
-                run: (machine, options, done) => engine.run(counted(machine), options, done),
-              })),
-          }),
-        ),
-      ),
-    ).pipe(Layer.provide(backend)),
+    ...changed({ backend }, { run: (run) => (machine, options, done) => run(counted(machine), options, done) }),
   }
 }

@@ -18,6 +18,18 @@ export const said = (id: string): MessageInput => ({ id, role: roleOf(id), body:
 
 const roleOf = (id: string) => (id.startsWith("u") ? "user" : id.startsWith("r") ? "tool" : "assistant")
 
+/** A message of the assistant that makes these tool calls, and one with the result of a call. */
+export const callOf = (id: string, ...calls: ReadonlyArray<string>): MessageInput => ({
+  id,
+  role: "assistant",
+  body: { role: "assistant", content: calls.map((call) => ({ type: "tool-call", id: call, name: "run", input: {} })) },
+})
+export const resultOf = (id: string, call: string): MessageInput => ({
+  id,
+  role: "tool",
+  body: { role: "tool", content: [{ type: "tool-result", callId: call, name: "run", output: `did ${call}` }] },
+})
+
 export const say = (sessionId: string, id: string, options?: AppendOptions) =>
   Messages.use((messages) => messages.append(sessionId, said(id), options))
 

@@ -18,7 +18,19 @@ import { law } from "../law.ts"
 import type { Law } from "../law.ts"
 import { outcomeOf } from "../outcome.ts"
 import { withServices } from "../services.ts"
-import { begin, checkout, pathOf, recovered, replayed, said, say, sayAll, session } from "./conversation.ts"
+import {
+  begin,
+  callOf,
+  checkout,
+  pathOf,
+  recovered,
+  replayed,
+  resultOf,
+  said,
+  say,
+  sayAll,
+  session,
+} from "./conversation.ts"
 
 const compact = (input: CompactInput) => History.use((history) => history.compact("s", input))
 const textsOf = Effect.map(replayed("s"), (messages) => messages.map((message) => textOf(message)))
@@ -28,17 +40,6 @@ const textOf = (message: unknown): string => {
 }
 
 const ten = ["u1", "a2", "u3", "a4", "u5", "a6", "u7", "a8", "u9", "a10"]
-
-const callOf = (id: string, ...calls: ReadonlyArray<string>) => ({
-  id,
-  role: "assistant" as const,
-  body: { role: "assistant", content: calls.map((call) => ({ type: "tool-call", id: call, name: "run", input: {} })) },
-})
-const resultOf = (id: string, call: string) => ({
-  id,
-  role: "tool" as const,
-  body: { role: "tool", content: [{ type: "tool-result", callId: call, name: "run", output: `did ${call}` }] },
-})
 
 /** A dialect that cannot stand one body. */
 const touchy: Dialect<Json> = {

@@ -14,6 +14,7 @@ import { queueLaws } from "./queue.ts"
 import { sessionLaws } from "./session.ts"
 import { turnEventLaws } from "./turn-event.ts"
 import { storageLaws } from "./storage/index.ts"
+import { turnLaws } from "./turns/index.ts"
 import { watchLaws } from "./watch.ts"
 import { usageLaws } from "./usage/index.ts"
 
@@ -24,6 +25,7 @@ export const laws: ReadonlyArray<Law> = [
   ...messageLaws,
   ...headLaws,
   ...historyLaws,
+  ...turnLaws,
   ...queryViewLaws,
   ...watchLaws,
   ...turnEventLaws,

@@ -9,11 +9,12 @@ import { EntryTable, TreeTable } from "../message/model.ts"
 import type { Compaction, EntryRef, EntryRow } from "../message/model.ts"
 import { entriesAt, isOnPath, positionsOf, readPath } from "../message/path.ts"
 import type { Path, Stretch } from "../message/path.ts"
-import { advance, isSamePlace } from "../message/placement.ts"
+import { advance, comesBefore, isSamePlace } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
 import {
   expectHead,
   notifyEntries,
+  ofTurn,
   placeAtHead,
   refOf,
   requireEntry,
@@ -135,7 +136,7 @@ export const compact = fn(function* (
   now: number,
 ) {
   const session = yield* requireSession(scope, sessionId)
-  yield* requireWriter(session, epoch)
+  const turn = yield* requireWriter(session, epoch)
   yield* expectHead(session, { expectedHead })
   const stands = yield* standing(session)
   const last = yield* lastCompaction(session.treeId, stands)
@@ -144,7 +145,8 @@ export const compact = fn(function* (
   yield* checkBoundary(session, stands, keepFrom, previous && beginOf(previous), usesOf)
   const placement = yield* placeAtHead(session)
   const compaction = compactionOf(wanted, keepFrom, previous?.compaction)
-  const rows = writeEntries(tx, placement, [{ ...wanted.entry, compaction }], now)
+  const entry = { ...wanted.entry, compaction }
+  const rows = writeEntries(tx, placement, turn === undefined ? [entry] : ofTurn(turn, [entry]), now)
   const { revision } = tx.update(SessionTable, [sessionId], (row) => renewed(advance(row, rows, now, false), now, rows))
   notifyEntries(tx, session, revision, rows)
   return rows[0]!
@@ -202,9 +204,6 @@ const checkBoundary = fn(function* (
   const round = yield* roundAround(treeId, before, behind, usesOf)
   if (round !== undefined) return yield* refuse("is inside a tool round", round.id)
 })
-
-/** Which of two places of one path is the earlier: a parent's number is smaller than its child's. */
-const comesBefore = (a: EntryRef, b: EntryRef): boolean => (a.branch === b.branch ? a.pos < b.pos : a.branch < b.branch)
 
 /**
  * The compaction that an operation has already made, asked for where it could not be made again: `undefined` when there

@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { EntryRow } from "../message/model.ts"
-import { isReplayed } from "../message/placement.ts"
+import { comesBefore, isReplayed } from "../message/placement.ts"
 import { unreadableId } from "../message/record.ts"
 import type { SessionNotFound } from "../session/program.ts"
 import type { SkeinSettings } from "../settings.ts"
@@ -109,10 +109,10 @@ const toRenderEntries = (
     const { draft, turn } = row
     if (!isReplayed(row) || (draft === true && turn === activeTurn?.id)) continue
     const entry = toMessageEntry(dialect, row)
-    const ending = turn === undefined ? undefined : endings.get(turn)
-    if (turn !== undefined && turn === waiting?.turn) {
-      entries.push({ ...entry, pendingCalls: waiting.calls ?? callsOf(entry) })
-    } else entries.push(ending === undefined ? entry : { ...entry, ending })
+    const ending = row.cut ?? (turn === undefined ? undefined : endings.get(turn))
+    const mayWait = turn !== undefined && waiting?.from !== undefined && !comesBefore(row, waiting.from)
+    if (mayWait) entries.push({ ...entry, pendingCalls: waiting.calls ?? callsOf(entry) })
+    else entries.push(ending === undefined ? entry : { ...entry, ending })
   }
   return { entries, damaged }
 }

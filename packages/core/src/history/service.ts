@@ -23,7 +23,8 @@ import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import { InvalidInput, StorageError } from "../storage/error.ts"
+import { InvalidInput, isTaken } from "../storage/error.ts"
+import type { StorageError } from "../storage/error.ts"
 import type { Json } from "../storage/json.ts"
 import { Storage } from "../storage/storage.ts"
 import type { RunActive, StaleTurn } from "../turn/fence.ts"
@@ -225,9 +226,7 @@ export class History extends Context.Service<
 
 /** Whether a compaction may have failed because the same operation has made it before. */
 const mayBeOfARepetition = (error: { readonly _tag: string } | StorageError): boolean =>
-  error._tag === "HeadMoved" ||
-  error._tag === "InvalidBoundary" ||
-  (error instanceof StorageError && error.reason._tag === "Constraint")
+  error._tag === "HeadMoved" || error._tag === "InvalidBoundary" || isTaken(error)
 
 const checkCount = (tokens: unknown): Effect.Effect<number, InvalidInput> =>
   typeof tokens === "number" && tokens >= 0

@@ -54,7 +54,10 @@ export const settled = (row: EntryRow, cut: Cut | undefined): EntryRow => {
   return cut === undefined ? rest : { ...rest, cut }
 }
 
-/** Writes new content of a stored draft. The session's revision says so; nothing else of it moves. */
+/**
+ * Writes new content of a stored draft. The session's revision says so; nothing else of it moves, unless the model is given
+ * the draft already: one that waited for an answer.
+ */
 export const writeDraft = (
   tx: Handle,
   session: SessionRow,
@@ -63,9 +66,11 @@ export const writeDraft = (
   now: number,
 ): EntryRow => {
   const row = tx.update(EntryTable, keyOf(stored), (old) => redrafted(old, entry))
-  const { revision } = tx.update(SessionTable, [session.id], (one) =>
-    renewed({ ...one, revision: one.revision + 1 }, now),
-  )
+  const { revision } = tx.update(SessionTable, [session.id], (one) => {
+    const isGiven = isReplayed(row) && row.turn !== one.activeTurn?.id
+    const historyVersion = one.historyVersion + (isGiven ? 1 : 0)
+    return renewed({ ...one, historyVersion, revision: one.revision + 1 }, now)
+  })
   notify(tx, { _tag: "DraftStored", sessionId: session.id, revision, entry: row })
   return row
 }

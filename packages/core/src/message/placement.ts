@@ -78,6 +78,10 @@ const grow = (facts: Facts, entry: NewEntry, at: EntryRef): Facts => {
 export const isSamePlace = (a: EntryRef | undefined, b: EntryRef | undefined): boolean =>
   a?.branch === b?.branch && a?.pos === b?.pos
 
+/** Which of two places of one path is the earlier: a parent's number is smaller than its child's. */
+export const comesBefore = (a: EntryRef, b: EntryRef): boolean =>
+  a.branch === b.branch ? a.pos < b.pos : a.branch < b.branch
+
 /** Whether the model is given something else at one place of a tree than at another. */
 export const replaysOtherwise = (a: Facts, b: Facts): boolean =>
   !isSamePlace(a.lastReplayed, b.lastReplayed) || !isSamePlace(a.lastCompaction, b.lastCompaction)

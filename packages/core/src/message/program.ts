@@ -222,7 +222,7 @@ export const writeAtHead = (
 }
 
 /** Entries as parts of a turn. */
-const ofTurn = (turn: ActiveTurn, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
+export const ofTurn = (turn: ActiveTurn, entries: ReadonlyArray<NewEntry>): ReadonlyArray<NewEntry> =>
   entries.map((entry, i) => ({
     ...entry,
     turn: turn.id,

@@ -24,7 +24,7 @@ import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
-import { InvalidInput } from "../storage/error.ts"
+import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { annotate } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
@@ -241,8 +241,7 @@ export class Messages extends Context.Service<
         return Effect.matchEffect(appended, {
           onSuccess: (rows): Effect.Effect<program.Stored, AppendError> => Effect.succeed({ rows, onPath: true }),
           onFailure: (error): Effect.Effect<program.Stored, AppendError> => {
-            const isTaken = error._tag === "StorageError" && error.reason._tag === "Constraint"
-            if (!isTaken && error._tag !== "HeadMoved") return Effect.fail(error)
+            if (!isTaken(error) && error._tag !== "HeadMoved") return Effect.fail(error)
             const looked = storage.read(program.findStored(settings, sessionId, entries, where))
             return Effect.flatMap(looked, (stored): Effect.Effect<program.Stored, AppendError> => {
               if (stored !== undefined) return Effect.succeed(stored)

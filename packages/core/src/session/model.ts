@@ -69,13 +69,15 @@ export const ActiveTurn = z.object({
   /** The length of the lease, and when it ends, in milliseconds. Others may give the turn up then; its owner need not. */
   lease: z.number(),
   until: z.number(),
-  /** The first and the last entry that it wrote. */
+  /** The first and the last entry that it wrote. The last may be one that it began with and that was there before. */
   first: z.optional(EntryRef),
   last: z.optional(EntryRef),
   /** Entries that it is still writing. */
   drafts: z.array(EntryRef),
   /** Questions whose steps it has running, by the keys of their views. */
   views: z.optional(z.array(z.string())),
+  /** Of a turn that answers: since which entry the calls were made that may still wait when it ends. */
+  resumes: z.optional(EntryRef),
   /** Somebody wants it to stop. */
   abort: z.optional(z.object({ at: z.number(), reason: z.optional(z.string()) })),
 })
@@ -84,6 +86,8 @@ export type ActiveTurn = z.output<typeof ActiveTurn>
 /** What a turn that ended with `needs_input` waits for. The next turn answers it, or closes it. */
 export const Waiting = z.object({
   turn: z.string(),
+  /** The first entry whose calls may wait: the turn's, or that of the turn that it went on with. */
+  from: z.optional(EntryRef),
   /** Ids of the tool calls that wait for an answer. Absent: all that have none. */
   calls: z.optional(z.array(z.string())),
   /** The entry that stays unsettled until it is answered. */

@@ -129,6 +129,9 @@ export class StorageError extends Data.TaggedError("StorageError")<{
   }
 }
 
+/** Whether a commit was refused because a key or a unique value is taken. */
+export const isTaken = (error: unknown): boolean => error instanceof StorageError && error.reason._tag === "Constraint"
+
 /**
  * A value was refused before anything was written.
  *

@@ -8,6 +8,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
@@ -17,20 +18,24 @@ import * as Stream from "effect/Stream"
 import { Ids } from "../id.ts"
 import type { SessionNotice } from "../notice.ts"
 import { Settings } from "../settings.ts"
-import type { StorageError } from "../storage/error.ts"
+import type { IdConflict, SessionNotFound } from "../session/program.ts"
+import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
 import { StaleTurn } from "./fence.ts"
 import { lockOf, makeLiveness } from "./liveness.ts"
 import type { Liveness } from "./liveness.ts"
 import * as program from "./program.ts"
 
+/** Why a turn may fail to write. */
+export type WriteError = StaleTurn | IdConflict | SessionNotFound | InvalidInput | StorageError
+
 /** Why a running turn is to stop. */
 export type Stop =
   | { readonly _tag: "Aborted"; readonly reason: string | undefined }
   /** The store is being closed. */
   | { readonly _tag: "Closed" }
-  /** It was ended by somebody else. */
-  | { readonly _tag: "Lost"; readonly error: StaleTurn }
+  /** It was ended by somebody else, or there is no way to say any more how it goes on. */
+  | { readonly _tag: "Lost"; readonly error: WriteError }
 
 /** A turn that this instance runs. */
 export interface Running {
@@ -61,15 +66,18 @@ export class Instance extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
       const owner = yield* (yield* Ids).mint("ins_")
-      const scope = yield* Effect.scope
       const { capabilities, locks } = storage
       const { host = owner, lease = defaultLease } = capabilities
       const { judge } = yield* makeLiveness(owner, host, locks)
       const running = new Map<string, Running>()
       const watching = yield* FiberHandle.make()
       const idle = yield* Latch.make(true)
+      let isClosing = false
+      // Made before what follows, so that it closes after: the lock proves that this instance lives until its turns have ended.
+      const locked = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() => {
+          isClosing = true
           for (const turn of running.values()) turn.stop({ _tag: "Closed" })
           return Effect.timeoutOption(idle.await, closingMs)
         }),
@@ -80,7 +88,7 @@ export class Instance extends Context.Service<
       const hold = Effect.suspend(() => {
         if (locks === undefined || isHeld) return Effect.void
         const held = Effect.catchTag(locks.hold(lockOf(owner)), "InvalidInput", Effect.die)
-        return Effect.map(Scope.provide(held, scope), () => {
+        return Effect.map(Scope.provide(held, locked), () => {
           isHeld = true
         })
       })
@@ -115,11 +123,12 @@ export class Instance extends Context.Service<
       const lookAll = Effect.suspend(() => Effect.forEach([...running.values()], (turn) => Effect.ignore(look(turn))))
       const watch = Stream.runForEach(storage.changes, (change) => (change._tag === "Changed" ? lookAll : Effect.void))
 
-      const attend = (turn: Running) =>
+      const hear = (turn: Running) =>
         Effect.acquireRelease(
           Effect.suspend(() => {
             running.set(turn.sessionId, turn)
             idle.closeUnsafe()
+            if (isClosing) turn.stop({ _tag: "Closed" })
             return running.size === 1 ? FiberHandle.run(watching, watch) : Effect.void
           }),
           () =>
@@ -129,7 +138,11 @@ export class Instance extends Context.Service<
               idle.openUnsafe()
               return FiberHandle.clear(watching)
             }),
-        ).pipe(Effect.asVoid)
+        )
+
+      // What happened between the beginning and now was told to nobody.
+      const attend = (turn: Running) =>
+        Effect.asVoid(Effect.andThen(hear(turn), Effect.forkScoped(Effect.ignore(look(turn)))))
 
       return Instance.of({
         owner,

@@ -18,6 +18,7 @@ import { isPrompt, isSamePlace } from "../message/placement.ts"
 import type { NewEntry, Placement } from "../message/placement.ts"
 import {
   expectHead,
+  findEntry,
   headId,
   isSameContent,
   notify,
@@ -188,7 +189,12 @@ const findPrompt = fn(function* (tx, session: SessionRow, entry: NewEntry) {
   const stored = yield* tx.find(EntryTable, "byId", [session.treeId, entry.id])
   if (stored === undefined) return undefined
   if (!isSameContent(stored, entry)) return yield* tx.fail(new IdConflict({ id: entry.id }))
-  const begun = stored.turn === undefined ? undefined : yield* tx.find(TurnTable, "byId", [session.id, stored.turn])
+  const [own, last] = yield* tx.all([
+    tx.find(TurnTable, "byId", [session.id, stored.turn ?? ""]),
+    tx.get(TurnTable, [session.id, session.epoch]),
+  ])
+  // One that was stored before its turn does not name it: then the last turn does, if it wrote nothing else.
+  const begun = own ?? (isSamePlace(last?.last, stored) ? last : undefined)
   if (begun !== undefined) {
     return yield* tx.fail(new OperationConflict({ id: entry.id, field: "turn", expected: null, actual: begun.id }))
   }
@@ -197,6 +203,21 @@ const findPrompt = fn(function* (tx, session: SessionRow, entry: NewEntry) {
     return yield* tx.fail(new OperationConflict({ id: entry.id, field: "head", expected: entry.id, actual }))
   }
   return stored
+})
+
+/** Of the ids that were to be new in a session, the first that is taken. */
+export const findTaken = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  entryIds: ReadonlyArray<string>,
+  turnId: string | undefined,
+) {
+  const { treeId } = yield* requireSession(scope, sessionId)
+  const turn = turnId === undefined ? undefined : yield* tx.find(TurnTable, "byId", [sessionId, turnId])
+  if (turn !== undefined) return turn.id
+  const entries = yield* tx.all(entryIds.map((id) => tx.find(EntryTable, "byId", [treeId, id])))
+  return entries.find((entry) => entry !== undefined && entry.draft !== true)?.id
 })
 
 /** A turn that has begun. */
@@ -223,8 +244,9 @@ export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: numb
   const epoch = session.epoch + 1
   const active: ActiveTurn = { id, epoch, owner, host, startedAt: now, beat: 0, lease, until: now + lease, drafts: [] }
   const begun = stored ?? adopted?.entry
-  if (begun !== undefined) active.first = active.last = refOf(begun)
+  if (begun !== undefined) active.last = refOf(begun)
   if (adopted !== undefined) active.drafts = [refOf(adopted.entry)]
+  if (turn.start === "answer" && session.waiting?.from !== undefined) active.resumes = session.waiting.from
   const { revision } = tx.update(SessionTable, [session.id], (row) => running(row, active, adopted !== undefined, now))
   const row: TurnRow = {
     sessionId: session.id,
@@ -315,8 +337,6 @@ export interface Ending {
   readonly calls?: ReadonlyArray<string> | undefined
   /** Somebody looks at it: nothing becomes unread. */
   readonly seen?: boolean | undefined
-  /** The newest content of a draft, where that is not stored yet. */
-  readonly newest?: ((entryId: string) => NewEntry | undefined) | undefined
 }
 
 /** What came of an end. */
@@ -335,15 +355,19 @@ export const applyEnd = (
   { active, drafts, turn, views }: EndPlan,
   ending: Ending,
   now: number,
+  last: ReadonlyArray<NewEntry> = [],
 ): Ended => {
-  const kept = ending.outcome === "needs_input" ? drafts.find((draft) => isSamePlace(draft, session.head)) : undefined
-  const newest = ending.newest ?? (() => undefined)
+  // As it is by now: this commit may have written entries of the turn.
+  const { activeTurn = active, head } = tx.update(SessionTable, [session.id], (row) => row)
+  const newest = (id: string) => last.find((entry) => entry.id === id)
+  const isWhole = ({ id }: EntryRow) => newest(id)?.draft === undefined && newest(id) !== undefined
+  const kept = ending.outcome === "needs_input" ? drafts.find((draft) => isSamePlace(draft, head)) : undefined
   const settling = drafts.filter((draft) => draft !== kept)
-  settleDrafts(tx, session, settling, cutOf(ending.outcome), now, newest)
+  settleDrafts(tx, session, settling.filter(isWhole), undefined, now, newest)
+  const cut = settling.filter((draft) => !isWhole(draft))
+  settleDrafts(tx, session, cut, cutOf(ending.outcome), now, newest)
   const content = kept && newest(kept.id)
   if (kept !== undefined && content !== undefined) writeDraft(tx, session, kept, content, now)
-  // As it is by now: this commit may have written entries of the turn.
-  const { activeTurn = active } = tx.update(SessionTable, [session.id], (row) => row)
   const over = isLost(turn)
     ? ended(turn, activeTurn, ending, now)
     : tx.update(TurnTable, [session.id, turn.epoch], (row) => ended(row, activeTurn, ending, now))
@@ -392,8 +416,8 @@ const ended = (
     outcome,
     ...(reason !== undefined && { reason }),
     ...(error !== undefined && { error }),
-    ...(first !== undefined && { first }),
-    ...(last !== undefined && { last }),
+    // What it began with was there before; it is all that there is of a turn that wrote nothing.
+    ...(last !== undefined && { first: first ?? last, last }),
     ...(cutOf(outcome) !== undefined && { broken: turn.epoch }),
   }
 }
@@ -401,19 +425,25 @@ const ended = (
 /** The session after its turn. */
 const idle = (
   session: SessionRow,
-  { id: turn, last }: ActiveTurn,
+  { abort, first, id: turn, last, resumes }: ActiveTurn,
   { calls, error, outcome, seen }: Ending,
   kept: EntryRow | undefined,
   now: number,
 ): SessionRow => {
   const { activeTurn: _activeTurn, error: _error, waiting: _waiting, ...rest } = session
   const waits = outcome === "needs_input"
+  const from = resumes ?? first ?? last
   const row: SessionRow = {
     ...rest,
     status: statusOf[outcome],
     ...(error !== undefined && { error }),
     ...(waits && {
-      waiting: { turn, ...(calls !== undefined && { calls: [...calls] }), ...(kept && { draft: refOf(kept) }) },
+      waiting: {
+        turn,
+        ...(from !== undefined && { from }),
+        ...(calls !== undefined && { calls: [...calls] }),
+        ...(kept && { draft: refOf(kept) }),
+      },
     }),
     unread: session.unread || (outcome !== "aborted" && seen !== true),
     answers: session.answers + (isAnswer(outcome) ? 1 : 0),
@@ -425,7 +455,8 @@ const idle = (
     activityAt: outcome === "interrupted" ? session.activityAt : Math.max(session.activityAt, now),
   }
   if (outcome === "failed") return withDue(paused(row, "turn-final-failure", turn, now))
-  if (outcome === "aborted") return withDue(paused(row, "user-stop", turn, now))
+  // Who stopped a turn wants no other to begin, also where it came to its end before it heard of that.
+  if (outcome === "aborted" || abort !== undefined) return withDue(paused(row, "user-stop", turn, now))
   return withDue(row)
 }
 
@@ -441,8 +472,9 @@ const queueOf = ({ queue }: SessionRow): Ended["queue"] =>
   queue === undefined ? "empty" : queue.pause === undefined ? "open" : "paused"
 
 /**
- * Ends a turn, with its last entries in the same commit. A turn that has ended with this outcome before is answered as it
- * ended; any other that does not run is `StaleTurn`. TRN-03
+ * Ends a turn, with its last entries in the same commit: those that it was writing under their ids are settled so, or as
+ * the turn ends where they say that they are drafts. A turn that has ended so before is answered as it ended; any other that
+ * does not run is `StaleTurn`. TRN-03
  */
 export const end = fn(function* (
   tx,
@@ -456,15 +488,41 @@ export const end = fn(function* (
   const session = yield* requireSession(scope, sessionId)
   if (session.activeTurn?.epoch !== epoch) {
     const before = yield* tx.get(TurnTable, [sessionId, epoch])
-    if (before?.outcome !== ending.outcome) yield* requireTurn(session, epoch)
+    const isRepeated = before?.outcome === ending.outcome && (yield* areStored(session.treeId, before.last, entries))
+    if (!isRepeated) yield* requireTurn(session, epoch)
     const repeated: Ended = { turn: before!, titleDue: false, queue: queueOf(session) }
     return repeated
   }
   const plan: EndPlan = yield* planEnd(session, session.activeTurn)
-  if (entries.length === 0) return applyEnd(tx, session, plan, ending, now)
+  const drafted = (entry: NewEntry) => plan.drafts.find(({ id }) => id === entry.id)
+  for (const entry of entries) {
+    const draft = drafted(entry)
+    if (draft !== undefined) yield* checkShape(draft, entry)
+  }
+  const fresh = entries.filter((entry) => drafted(entry) === undefined)
+  if (fresh.length === 0) return applyEnd(tx, session, plan, ending, now, entries)
   const placement: Placement = yield* placeAtHead(session)
-  writeAtHead(tx, session, placement, entries, plan.active, now)
-  return applyEnd(tx, session, plan, ending, now)
+  const rows = writeAtHead(tx, session, placement, fresh, plan.active, now)
+  const drafts = [...plan.drafts, ...rows.filter(({ draft }) => draft === true)]
+  return applyEnd(tx, session, { ...plan, drafts }, ending, now, entries)
+})
+
+/**
+ * Whether the last entries of a turn are stored already: under their ids, or, where those were minted anew, among the last
+ * that it wrote, in their order.
+ */
+const areStored = fn(function* (tx, treeId: string, last: EntryRef = root, entries: ReadonlyArray<NewEntry>) {
+  const found = yield* tx.all(entries.map(({ id }) => tx.find(EntryTable, "byId", [treeId, id])))
+  const places = entries.map((_, i) => ({ branch: last.branch, pos: last.pos - entries.length + 1 + i }))
+  const written = entries.length === 0 ? [] : yield* entriesAt(treeId, places)
+  const isFound = (row: EntryRow) => found.some((one) => one !== undefined && isSamePlace(one, row))
+  const unnamed = written.filter(isSettled).filter((row) => !isFound(row))
+  const missing = found.filter((row) => row === undefined).length
+  const rest = unnamed.slice(unnamed.length - missing)
+  return entries.every((entry, i) => {
+    const row = found[i] ?? rest.shift()
+    return isSettled(row) && isSameContent(row, entry)
+  })
 })
 
 /** Renews the lease of a running turn, and tells whether somebody wants it to stop. TRN-02 */
@@ -548,19 +606,26 @@ export const write = fn(function* (
     if (entry.draft === true) tx.update(SessionTable, [sessionId], (one) => withDraft(one, refOf(row!)))
     return row!
   }
-  const [draft] = yield* readDrafts(session.treeId, [stored])
-  if (draft === undefined) return yield* tx.fail(new IdConflict({ id: entry.id }))
-  yield* checkShape(draft, entry)
-  if (entry.draft === true) return writeDraft(tx, session, draft, entry, now)
-  const [row] = settleDrafts(tx, session, [draft], undefined, now, () => entry)
+  const [row] = yield* entriesAt(session.treeId, [stored])
+  const isOwn = turn.drafts.some((draft) => isSamePlace(draft, stored))
+  if (row === undefined || isUnreadable(row) || !isOwn) {
+    const isRepeated = isSettled(row) && entry.draft !== true && isSameContent(row, entry)
+    return isRepeated ? row : yield* tx.fail(new IdConflict({ id: entry.id }))
+  }
+  yield* checkShape(row, entry)
+  if (entry.draft === true) return writeDraft(tx, session, row, entry, now)
+  const [settled] = settleDrafts(tx, session, [row], undefined, now, () => entry)
   tx.update(SessionTable, [sessionId], (one) => renewed(one, now))
-  return row!
+  return settled!
 })
 
-/** Where a message is stored that is still being written; `undefined` when it is not stored. */
-export const findDraft = fn(function* (tx, scope: Scope, sessionId: string, entryId: string) {
-  const { treeId } = yield* requireSession(scope, sessionId)
-  const entry = yield* tx.find(EntryTable, "byId", [treeId, entryId])
+const isSettled = (row: Readonly<EntryRow> | Unreadable | undefined): row is Readonly<EntryRow> =>
+  row !== undefined && !isUnreadable(row) && row.draft !== true
+
+/** Where a message is stored that the session sees; `undefined` when it sees none of this id. */
+export const findDraft = fn(function* (_tx, scope: Scope, sessionId: string, entryId: string) {
+  const session = yield* requireSession(scope, sessionId)
+  const entry = yield* findEntry(session, entryId)
   return entry && refOf(entry)
 })
 

@@ -16,13 +16,10 @@ import type * as Scope from "effect/Scope"
 import type { EntryRef, EntryRow } from "../message/model.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { SessionFailure } from "../session/model.ts"
-import type { IdConflict, SessionNotFound } from "../session/program.ts"
-import type { InvalidInput } from "../storage/error.ts"
 import { StorageError } from "../storage/error.ts"
 import { makeDrafts } from "./drafts.ts"
 import type { Drafts } from "./drafts.ts"
-import type { StaleTurn } from "./fence.ts"
-import type { Running, Stop } from "./instance.ts"
+import type { Running, Stop, WriteError } from "./instance.ts"
 import type { Begun, Ended, Ending } from "./program.ts"
 
 /** Somebody stopped the turn before its body had ended. What was drafted is stored. */
@@ -37,14 +34,12 @@ export class TurnAborted extends Data.TaggedError("TurnAborted")<{
   }
 }
 
-/** Why a turn may fail to write. */
-export type WriteError = StaleTurn | IdConflict | SessionNotFound | InvalidInput | StorageError
-
 /** What a run does to the store, and hears from it; all for one turn. */
 export interface Ground {
   readonly write: (entry: NewEntry, stored: EntryRef | undefined) => Effect.Effect<EntryRow, WriteError>
   readonly heartbeat: Effect.Effect<{ readonly reason?: string | undefined } | undefined, WriteError>
-  readonly end: (ending: Ending) => Effect.Effect<Ended, WriteError>
+  /** Ends the turn, with what of its messages is not stored yet. */
+  readonly end: (unstored: ReadonlyArray<NewEntry>, ending: Ending) => Effect.Effect<Ended, WriteError>
   readonly attend: (turn: Running) => Effect.Effect<void, never, Scope.Scope>
   /** Tells readers of a draft. */
   readonly heard: (entry: NewEntry) => void
@@ -53,6 +48,8 @@ export interface Ground {
   readonly checkpointMs: number
   /** How long a body may go on after it was told to stop, in milliseconds. */
   readonly graceMs: number
+  /** The id of the first message, where it has none of its own. */
+  readonly firstId: string
   /** Goes on where a run cannot wait any longer. */
   readonly later: (work: Effect.Effect<void>) => Effect.Effect<void>
 }
@@ -85,10 +82,11 @@ export const runBody = <A, E, R>(
         heard: ground.heard,
         checkpoint: ground.checkpointMs,
         adopted: begun.adopted,
+        firstId: ground.firstId,
         isPassing: mayPass,
       })
       const lose = (error: WriteError) => {
-        if (error._tag === "StaleTurn") stop({ _tag: "Lost", error })
+        if (isOver(error)) stop({ _tag: "Lost", error })
       }
       yield* ground.attend({ sessionId, epoch, stop })
       const keeping = yield* Effect.forkScoped(
@@ -111,12 +109,9 @@ export const runBody = <A, E, R>(
       if (why !== undefined) yield* stopBody(working, controller, why, ground)
       const exit = yield* Fiber.await(working)
       yield* Fiber.interrupt(keeping)
+      const unstored = yield* drafts.end
       if (why?._tag === "Lost") return yield* Effect.fail(why.error)
-
-      // What cannot be stored now is stored with the end, or the end says why it was not.
-      yield* Effect.ignore(drafts.flush)
-      const ending: Ending = { ...endingOf(exit, why, endings.ending), newest: drafts.newest }
-      const ended = yield* endTurn(ground, ending)
+      const ended = yield* endTurn(ground, unstored, endingOf(exit, why, endings.ending))
       onEnd(ended)
       if (isInterrupted) return yield* Effect.interrupt
       if (why !== undefined && Exit.isFailure(exit)) {
@@ -186,19 +181,35 @@ export const failureOf = (thrown: unknown): SessionFailure => {
 }
 
 /**
- * Ends the turn. When that cannot be stored it ends as failed for that reason, which needs less room; when that cannot be
- * stored either, it is tried again for as long as the store is open.
+ * Ends the turn. When that cannot be stored it ends as failed for that reason; when that cannot be stored either, it is
+ * tried again for as long as the store is open.
  */
-const endTurn = (ground: Ground, ending: Ending): Effect.Effect<Ended, WriteError> =>
-  Effect.catch(ground.end(ending), (error): Effect.Effect<never, WriteError> => {
-    if (error._tag !== "StorageError" && error._tag !== "InvalidInput") return Effect.fail(error)
-    const failed = ground.end({ outcome: "failed", error: failureOf(error) })
+const endTurn = (ground: Ground, unstored: NewEntry | undefined, ending: Ending): Effect.Effect<Ended, WriteError> => {
+  const draft: ReadonlyArray<NewEntry> = unstored === undefined ? [] : [{ ...unstored, draft: true }]
+  // One that came to be stored without a word of it is answered as it is when it is asked for again.
+  const asked = Effect.retry(ground.end(draft, ending), { times: 1, while: isUncertain })
+  return Effect.catch(asked, (error): Effect.Effect<never, WriteError> => {
+    if (isOver(error)) return Effect.fail(error)
+    const failed = ground.end(isForRoom(error) ? [] : draft, { outcome: "failed", error: failureOf(error) })
     const untilStored = Effect.retry(failed, { schedule: Schedule.spaced(1_000), while: mayPass })
     return Effect.matchEffect(failed, {
       onSuccess: () => Effect.fail(error),
       onFailure: () => Effect.andThen(ground.later(Effect.asVoid(Effect.exit(untilStored))), Effect.fail(error)),
     })
   })
+}
+
+/** Nobody waits for this turn any more, or can be told. */
+const isOver = (error: WriteError): boolean =>
+  error._tag === "StaleTurn" ||
+  error._tag === "SessionNotFound" ||
+  (error._tag === "StorageError" && error.reason._tag === "Closed")
+
+const isUncertain = (error: WriteError): boolean =>
+  error._tag === "StorageError" && error.reason._tag === "CommitUncertain"
+
+/** Whether an end may be stored that brings nothing along. */
+const isForRoom = (error: WriteError): boolean => error._tag !== "StorageError" || error.reason._tag === "Full"
 
 /** Whether storing may succeed later. */
-const mayPass = (error: WriteError): boolean => error._tag === "StorageError" && error.reason._tag !== "Closed"
+const mayPass = (error: WriteError): boolean => error._tag === "StorageError" && !isOver(error)

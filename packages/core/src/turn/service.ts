@@ -19,16 +19,17 @@ import { Ids, isId, unfitId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import { toEntry, toEntryWithId } from "../message/body.ts"
 import type { MessageInput } from "../message/body.ts"
-import type { EntryRef } from "../message/model.ts"
+import type { EntryRef, EntryRow } from "../message/model.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
 import type { SessionFailure } from "../session/model.ts"
 import { SessionFailure as SessionFailureInput } from "../session/model.ts"
-import type { IdConflict, OperationConflict, SessionNotFound } from "../session/program.ts"
+import { IdConflict } from "../session/program.ts"
+import type { OperationConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import { InvalidInput } from "../storage/error.ts"
+import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
 import { checkWriteOptions, expectedFields, writeFields, writingOf } from "../write-options.ts"
@@ -39,6 +40,7 @@ import type { Mapper, TurnEvent } from "./event.ts"
 import { RunActive } from "./fence.ts"
 import type { StaleTurn } from "./fence.ts"
 import { Instance } from "./instance.ts"
+import type { WriteError } from "./instance.ts"
 import type { TurnOutcome } from "./model.ts"
 import * as program from "./program.ts"
 import { project } from "./project.ts"
@@ -49,7 +51,7 @@ import type { TurnRecord } from "./record.ts"
 import { runBody } from "./run.ts"
 import { toStart } from "./start.ts"
 import type { TurnStart } from "./start.ts"
-import type { Ground, TurnAborted, Workbench, WriteError } from "./run.ts"
+import type { Ground, TurnAborted, Workbench } from "./run.ts"
 
 export type { Conflict } from "./applied.ts"
 export type { Mapper, Meaning, TurnEvent } from "./event.ts"
@@ -289,6 +291,17 @@ export class Turns extends Context.Service<
       const makeEntry = (message: MessageInput, at: number, name: string) =>
         toEntry({ settings, ids }, message, at, name)
 
+      /** What is wrong with ids that were to be new, where that is why a commit was refused. */
+      const taken =
+        (sessionId: string, entries: ReadonlyArray<NewEntry>, turnId?: string) =>
+        <E>(error: E): Effect.Effect<never, E | IdConflict | Absent> => {
+          if (!isTaken(error)) return Effect.fail(error)
+          const ids = entries.map(({ id }) => id)
+          const looked = storage.read(program.findTaken(settings, sessionId, ids, turnId))
+          const twice = ids.find((id, i) => ids.indexOf(id) < i)
+          return Effect.flatMap(looked, (id = twice) => Effect.fail(id === undefined ? error : new IdConflict({ id })))
+        }
+
       /** Begins; where a turn is in the way whose owner may be given up, that is ended in the same commit. */
       const tryBegin = (
         sessionId: string,
@@ -300,53 +313,76 @@ export class Turns extends Context.Service<
         tries = 3,
       ): Effect.Effect<Begun, BeginError> =>
         Effect.flatMap(now, (at) =>
-          Effect.catchTag(
-            storage.transact(program.begin(settings, sessionId, start, { ...options, over }, turn, at), writing),
-            "RunActive",
-            (inTheWay) =>
-              Effect.flatMap(judged(sessionId, inTheWay), (seen): Effect.Effect<Begun, BeginError> => {
-                if (tries === 0 || seen instanceof RunActive)
-                  return Effect.fail(seen instanceof RunActive ? seen : inTheWay)
+          storage.transact(program.begin(settings, sessionId, start, { ...options, over }, turn, at), writing).pipe(
+            Effect.catch(taken(sessionId, entriesOf(start), turn.id)),
+            Effect.catchTag("RunActive", (inTheWay) =>
+              Effect.flatMap(judged(sessionId), (seen): Effect.Effect<Begun, BeginError> => {
+                if (seen instanceof RunActive) return Effect.fail(seen)
+                if (tries === 0) return Effect.fail(inTheWay)
                 return tryBegin(sessionId, start, options, turn, writing, seen, tries - 1)
               }),
+            ),
           ),
         )
 
       /** What is known of the turn that is in the way: that it is over, as it was seen; or the error that says more of it. */
-      const judged = Effect.fnUntraced(function* (sessionId: string, inTheWay: RunActive) {
+      const judged = Effect.fnUntraced(function* (sessionId: string) {
         const active = yield* storage.read(program.active(settings, sessionId))
         // It has ended meanwhile.
         if (active === undefined) return undefined
         const { isOver, ownerGone } = yield* instance.judge(sessionId, active)
-        const isOwn = instance.runs(sessionId, active.epoch)
-        if (isOver && !isOwn) return { epoch: active.epoch, beat: active.beat }
-        const { epoch, host, owner, startedAt, turn, until } = inTheWay
-        return new RunActive({ sessionId, turn, epoch, owner, host, startedAt, until, ownerGone })
+        const { beat, epoch, host, id, owner, startedAt, until } = active
+        if (isOver && !instance.runs(sessionId, epoch)) return { epoch, beat }
+        return new RunActive({ sessionId, turn: id, epoch, owner, host, startedAt, until, ownerGone })
       })
 
-      const begin = Effect.fnUntraced(function* (
+      const begin = (
         sessionId: string,
         given: TurnStart,
         { durability, takeOver = false, turnId, ...expected }: z.output<typeof BeginOptionsInput>,
-      ) {
-        const { kind, start } = yield* toStart({ settings, ids }, given, yield* now)
-        yield* instance.live
-        const { host, lease, owner } = instance
-        const id = turnId ?? (yield* ids.mint("turn_"))
-        const turn: program.NewTurn = { id, owner, host, lease, start: kind }
-        return yield* tryBegin(sessionId, start, { ...expected, takeOver }, turn, writingOf(durability))
-      })
+      ): Effect.Effect<Begun, BeginError> =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.gen(function* () {
+            const since = yield* now
+            const { kind, start } = yield* toStart({ settings, ids }, given, since)
+            const { host, lease, live, owner } = instance
+            const id = turnId ?? (yield* ids.mint("turn_"))
+            const turn: program.NewTurn = { id, owner, host, lease, start: kind }
+            const beginning = Effect.andThen(
+              live,
+              tryBegin(sessionId, start, { ...expected, takeOver }, turn, writingOf(durability)),
+            )
+            return yield* Effect.onInterrupt(restore(beginning), () => abandon(sessionId, turn, since))
+          }),
+        )
 
+      /** Ends a turn whose beginning was interrupted, if it came to be stored: nobody would know of it. */
+      const abandon = (sessionId: string, { id, owner }: program.NewTurn, since: number) =>
+        Effect.ignore(
+          Effect.flatMap(storage.read(program.active(settings, sessionId)), (active) => {
+            const isIt = active?.id === id && active.owner === owner && active.startedAt >= since
+            return isIt ? end(sessionId, active.epoch, [], { outcome: "aborted" }) : Effect.void
+          }),
+        )
+
+      /** Stores what a turn writes: in its place, where it turns out to be stored already. */
       const write = (
         sessionId: string,
         epoch: number,
         entry: NewEntry,
         stored: EntryRef | undefined,
         writing: TransactOptions,
-      ) =>
-        Effect.flatMap(now, (at) =>
-          storage.transact(program.write(settings, sessionId, epoch, entry, stored, at), writing),
-        )
+      ): Effect.Effect<EntryRow, WriteError> =>
+        Effect.flatMap(now, (at) => {
+          const writeAt = (place: EntryRef | undefined) =>
+            storage.transact(program.write(settings, sessionId, epoch, entry, place, at), writing)
+          return Effect.catch(writeAt(stored), (error): Effect.Effect<EntryRow, WriteError> => {
+            if (!isTaken(error)) return Effect.fail(error)
+            return Effect.flatMap(storage.read(program.findDraft(settings, sessionId, entry.id)), (place) =>
+              place === undefined ? Effect.fail(new IdConflict({ id: entry.id })) : writeAt(place),
+            )
+          })
+        })
 
       const end = (
         sessionId: string,
@@ -354,9 +390,12 @@ export class Turns extends Context.Service<
         entries: ReadonlyArray<NewEntry>,
         ending: Ending,
         writing: TransactOptions = {},
-      ) =>
+      ): Effect.Effect<Ended, StaleTurn | IdConflict | Absent> =>
         Effect.flatMap(now, (at) =>
-          storage.transact(program.end(settings, sessionId, epoch, entries, ending, at), writing),
+          Effect.catch(
+            storage.transact(program.end(settings, sessionId, epoch, entries, ending, at), writing),
+            taken(sessionId, entries),
+          ),
         )
 
       const heartbeat = (sessionId: string, epoch: number) =>
@@ -384,28 +423,28 @@ export class Turns extends Context.Service<
       const groundOf = (
         sessionId: string,
         epoch: number,
-        { graceMs = 0, seen }: Pick<RunOptions, "graceMs" | "seen">,
+        { firstId, graceMs = 0, seen }: Pick<RunOptions, "graceMs" | "seen"> & { readonly firstId: string },
         writing: TransactOptions,
       ): Ground => ({
         write: (entry, stored) =>
           write(sessionId, epoch, entry, stored, entry.draft === true ? { durability: "relaxed" } : writing),
         heartbeat: heartbeat(sessionId, epoch),
-        end: (ending) => end(sessionId, epoch, [], { ...ending, seen }, writing),
+        end: (unstored, ending) => end(sessionId, epoch, unstored, { ...ending, seen }, writing),
         attend: instance.attend,
         heard: () => {},
-        heartbeatMs: Math.max(1, Math.floor(instance.lease / 3)),
+        heartbeatMs: Math.max(1, Math.min(mostSilent, Math.floor(instance.lease / 3))),
         checkpointMs: settings.checkpointMs,
         graceMs,
+        firstId,
         later: (work) => Effect.asVoid(Effect.forkIn(work, scope)),
       })
 
       const turnOf = (
         { prompt, turn: { epoch, id, sessionId } }: Begun,
         { drafts, endsAs, signal }: Workbench,
-        nextId: { id: string },
       ): Turn => {
-        const made = (message: MessageInput, at: number): NewEntry | InvalidInput =>
-          toEntryWithId(settings, message, drafts.currentId() ?? nextId.id, at, "message")
+        const made = (message: MessageInput, id: string, at: number): NewEntry | InvalidInput =>
+          toEntryWithId(settings, message, id, at, "message")
         return {
           id,
           sessionId,
@@ -415,16 +454,17 @@ export class Turns extends Context.Service<
           history: history.read(sessionId),
           draft: (message) =>
             Effect.flatMap(now, (at) => {
-              const entry = made(message, at)
+              const entry = made(message, drafts.currentId() ?? drafts.nextId(), at)
               const wrong = entry instanceof InvalidInput ? entry : drafts.draft(entry)
               return wrong === undefined ? Effect.void : Effect.fail(wrong)
             }),
           settle: Effect.fnUntraced(function* (message: MessageInput) {
-            const entry = made(message, yield* now)
-            if (entry instanceof InvalidInput) return yield* Effect.fail(entry)
-            const row = yield* drafts.settle(entry)
-            nextId.id = yield* ids.mint("msg_")
-            return toMessage(row)
+            const at = yield* now
+            const fresh = yield* ids.mint("msg_")
+            const entry = made(message, drafts.currentId() ?? fresh, at)
+            return entry instanceof InvalidInput
+              ? yield* Effect.fail(entry)
+              : toMessage(yield* drafts.settle(entry, fresh))
           }),
           needsInput: (calls) => Effect.sync(() => endsAs({ outcome: "needs_input", calls })),
           done: Effect.sync(() => endsAs({ outcome: "done" })),
@@ -440,32 +480,22 @@ export class Turns extends Context.Service<
         Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
             const { graceMs = 0, onEnd, seen, ...options } = yield* checkInput(RunOptionsInput, given, "options")
-            const turnId = options.turnId ?? (yield* ids.mint("turn_"))
-            const begun = yield* Effect.onInterrupt(restore(begin(sessionId, start, { ...options, turnId })), () =>
-              abandon(sessionId, turnId),
-            )
-            const nextId = { id: yield* ids.mint("msg_") }
+            const firstId = yield* ids.mint("msg_")
+            const begun = yield* restore(begin(sessionId, start, options))
+            const { epoch } = begun.turn
             return yield* runBody(
               begun,
               groundOf(
                 sessionId,
-                begun.turn.epoch,
-                { graceMs, ...(seen !== undefined && { seen }) },
+                epoch,
+                { graceMs, firstId, ...(seen !== undefined && { seen }) },
                 writingOf(options.durability),
               ),
-              (bench) => body(turnOf(begun, bench, nextId)),
+              (bench) => body(turnOf(begun, bench)),
               restore,
               (ended) => onEnd?.(toTurnEnd(ended)),
             )
           }),
-        )
-
-      /** Ends a turn whose beginning was interrupted, if it came to be stored. */
-      const abandon = (sessionId: string, turnId: string) =>
-        Effect.ignore(
-          Effect.flatMap(storage.read(program.active(settings, sessionId)), (active) =>
-            active?.id === turnId ? end(sessionId, active.epoch, [], { outcome: "aborted" }) : Effect.void,
-          ),
         )
 
       const calls = sessionCalls("turn", {
@@ -551,6 +581,15 @@ export class Turns extends Context.Service<
   )
 }
 
+/** What a turn adds when it begins. */
+const entriesOf = (start: Start): ReadonlyArray<NewEntry> => {
+  if ("entries" in start) return start.entries
+  return "entry" in start ? [start.entry] : []
+}
+
+/** How long an owner is silent at most, in milliseconds: by then it hears that it is to stop, however long its lease is. */
+const mostSilent = 10_000
+
 const toTurnBegun = ({ ended, entries, prompt, turn }: Begun): TurnBegun => ({
   turn: toTurnRecord(turn, { first: entries[0]?.id }),
   ...(prompt !== undefined && { prompt: toMessage(prompt) }),
@@ -589,14 +628,14 @@ const TurnEndingInput = z
     seen: z.optional(z.boolean()),
   })
   .check(
-    z.refine(
-      ({ error, outcome }) => (outcome === "failed") === (error !== undefined),
-      "must have an `error` when it is `failed`, and only then",
-    ),
-    z.refine(
-      ({ calls, outcome }) => calls === undefined || outcome === "needs_input",
-      "must have `calls` only when it is `needs_input`",
-    ),
+    z.refine(({ error, outcome }) => (outcome === "failed") === (error !== undefined), {
+      error: "must be given when the turn failed, and only then",
+      path: ["error"],
+    }),
+    z.refine(({ calls, outcome }) => calls === undefined || outcome === "needs_input", {
+      error: "must be given only where the turn needs input",
+      path: ["calls"],
+    }),
   )
 
 const AbortOptionsInput = z.strictObject({ ...writeFields, reason: z.optional(Text.check(z.maxLength(1_000))) })

@@ -8,7 +8,7 @@ import { checkInput } from "../input.ts"
 import { toEntry } from "../message/body.ts"
 import type { Makers, MessageInput } from "../message/body.ts"
 import type { NewEntry } from "../message/placement.ts"
-import type { InvalidInput } from "../storage/error.ts"
+import { InvalidInput } from "../storage/error.ts"
 import type { NewTurn, Start } from "./program.ts"
 
 /**
@@ -32,15 +32,21 @@ export interface Started {
 /** Checks what a turn is to begin with, and makes the entries of it. */
 export const toStart = Effect.fnUntraced(function* (makers: Makers, given: TurnStart, now: number) {
   const { answer, content, edit, prompt, retry } = yield* checkInput(TurnStartInput, given, "start")
-  const made = (message: unknown, name: string, defaults: Partial<MessageInput> = {}) =>
-    toEntry(makers, { ...defaults, ...(message as MessageInput) }, now, `start.${name}`)
+  const made = (message: unknown, name: string) => toEntry(makers, message as MessageInput, now, `start.${name}`)
+  const said = Effect.fnUntraced(function* (message: unknown, name: string) {
+    const asked = typeof message === "object" && message !== null ? { role: "user" as const, ...message } : message
+    const entry = yield* made(asked, name)
+    if (entry.role === "user") return entry
+    const problem = "must be user: other messages are appended, and a turn begun with {}"
+    return yield* Effect.fail(new InvalidInput({ field: `start.${name}.role`, value: entry.role, problem }))
+  })
   const started = (kind: Started["kind"], start: Start): Started => ({ kind, start })
   if (prompt !== undefined) {
-    return started("prompt", { _tag: "Prompt", entry: yield* made(prompt, "prompt", { role: "user" }) })
+    return started("prompt", { _tag: "Prompt", entry: yield* said(prompt, "prompt") })
   }
   if (edit !== undefined) {
     const message = yield* checkId("start.edit", edit)
-    return started("edit", { _tag: "Edit", message, entry: yield* made(content, "content", { role: "user" }) })
+    return started("edit", { _tag: "Edit", message, entry: yield* said(content, "content") })
   }
   if (retry !== undefined) {
     return started("retry", { _tag: "Retry", message: yield* checkId("start.retry", retry) })
@@ -48,6 +54,9 @@ export const toStart = Effect.fnUntraced(function* (makers: Makers, given: TurnS
   if (answer === undefined) return started("none", { _tag: "None" })
   const entries: Array<NewEntry> = []
   const answers: ReadonlyArray<unknown> = Array.isArray(answer) ? answer : [answer]
+  if (answers.length === 0) {
+    return yield* Effect.fail(new InvalidInput({ field: "start.answer", value: answer, problem: "must not be empty" }))
+  }
   for (const [i, one] of answers.entries()) entries.push(yield* made(one, `answer[${i}]`))
   return started("answer", { _tag: "Answer", entries })
 }) satisfies (makers: Makers, given: TurnStart, now: number) => Effect.Effect<Started, InvalidInput>

@@ -1,0 +1,9 @@
+/**
+ * Laws of turns.
+ */
+import type { Law } from "../../law.ts"
+import { beginLaws } from "./begin.ts"
+import { endLaws } from "./end.ts"
+import { fenceLaws } from "./fence.ts"
+
+export const turnLaws: ReadonlyArray<Law> = [...beginLaws, ...fenceLaws, ...endLaws]
