@@ -4,6 +4,7 @@
  * What a store says of itself proves nothing about what is on disk, so everything here that is claimed about a file is
  * read from outside.
  */
+import { copyFileSync, existsSync } from "node:fs"
 import Database from "libsql"
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
@@ -70,6 +71,13 @@ const readTable = (database: Database.Database, table: AnyTable, problems: Array
   })
 }
 
+/** Copies a store with its log, as a process that stops now leaves it. */
+export const copyStore = (from: string, to: string): string => {
+  copyFileSync(from, to)
+  if (existsSync(`${from}-wal`)) copyFileSync(`${from}-wal`, `${to}-wal`)
+  return to
+}
+
 /** How many rows each of skein's tables holds. */
 export const countRows = (path: string): Readonly<Record<string, number>> =>
   withFile(path, (database) =>
@@ -80,3 +88,16 @@ export const countRows = (path: string): Readonly<Record<string, number>> =>
       }),
     ),
   )
+
+/** Whether somebody is in the midst of a commit. */
+export const isBeingWritten = (path: string): boolean => {
+  const database = new Database(path, { timeout: 0 })
+  try {
+    database.exec("BEGIN IMMEDIATE; ROLLBACK")
+    return false
+  } catch {
+    return true
+  } finally {
+    database.close()
+  }
+}

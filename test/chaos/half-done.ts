@@ -2,7 +2,6 @@
  * Nothing is ever half done (A25, MSG-02, STO-02): whatever fails, and wherever a process stops, the store is as it was
  * before the operation or as it is after it; and after `recover` nothing runs that nobody runs (A26).
  */
-import { copyFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import { isDeepStrictEqual } from "node:util"
 import type { Backend } from "@skein/core/storage"
@@ -14,7 +13,7 @@ import { canonical } from "../../packages/core/src/value.ts"
 import { inDirectory } from "./directory.ts"
 import { faulty } from "./faults.ts"
 import type { Fault } from "./faults.ts"
-import { inspectFile } from "./file.ts"
+import { copyStore, inspectFile } from "./file.ts"
 import { beginning } from "./operations.ts"
 import type { Operation } from "./operations.ts"
 import { unless } from "./outcome.ts"
@@ -122,10 +121,7 @@ export const crashes = (operation: Operation): Promise<Outcome> =>
     const copies: Array<string> = []
     let isWatching = false
     const copy = () => {
-      const to = join(directory, `after-${copies.length}.db`)
-      copyFileSync(path, to)
-      if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${to}-wal`)
-      copies.push(to)
+      copies.push(copyStore(path, join(directory, `after-${copies.length}.db`)))
     }
     const driver = watched((_, run) => {
       const answer = run()
@@ -181,43 +177,59 @@ const afterRecovery = async (path: string): Promise<ReadonlyArray<string>> => {
   return [...problems, ...unless(running.length === 0, `${running.join()} still runs after recovery`)]
 }
 
-/** The same with a real process and a real `kill -9`, at one statement. `undefined`: it has fewer statements. */
-export const killedAt = (operation: Operation, step: number): Promise<ReadonlyArray<string> | undefined> =>
+/** What a process does before it is killed: where it begins, and what the store is if it comes to its end. */
+interface Target {
+  readonly operation: Operation
+  readonly directory: string
+  /** The file to begin with. */
+  readonly path: string
+  readonly before: StoreRows
+  readonly after: StoreRows
+}
+
+const withTarget = <A>(operation: Operation, use: (target: Target) => Promise<A>): Promise<A> =>
   inDirectory(async (directory) => {
     const path = join(directory, "store.db")
-    const store = openFile(path)
-    await prepare(store, operation)
-    const before = await store.rows()
-    await store.close()
-
-    const options: StepOptions = { path, operation: operation.name, step }
-    const child = start("half-done", options)
-    await child.ready
-    child.go()
-    if ((await child.ended) === 0) return undefined
-    const { problems, rows } = inspectFile(path)
-    const recovered = await afterRecovery(path)
-    const where = `${operation.name}, killed after ${step} statements:`
-    const unsound = [...problems, ...recovered].map((problem) => `${where} ${problem}`)
-    if (isDeepStrictEqual(rows, before)) return unsound
-    const model = openFile(join(directory, "model.db"))
-    await prepare(model, operation)
-    await model.run(operation.run)
-    const after = await model.rows()
-    await model.close()
-    return [
-      ...unsound,
-      ...unless(
-        isDeepStrictEqual(comparable(rows), comparable(after)),
-        `${where} the store is neither as before nor as after`,
-      ),
-    ]
+    const before = await rowsAfter(path, (store) => prepare(store, operation))
+    const after = await rowsAfter(copyStore(path, join(directory, "model.db")), (store) => store.run(operation.run))
+    return use({ operation, directory, path, before, after })
   })
+
+/** What stands in a file after something was done to it and it was closed. */
+const rowsAfter = async (path: string, work: (store: Store) => Promise<unknown>): Promise<StoreRows> => {
+  const store = openFile(path)
+  await work(store)
+  await store.close()
+  return inspectFile(path).rows
+}
+
+/** The same with a real process and a real `kill -9`, at one statement. `undefined`: it has fewer statements. */
+const killOnce = async (target: Target, step: number): Promise<ReadonlyArray<string> | undefined> => {
+  const { after, before, directory, operation } = target
+  const path = copyStore(target.path, join(directory, `${step}.db`))
+  const options: StepOptions = { path, operation: operation.name, step }
+  const child = start("half-done", options)
+  await child.ready
+  child.go()
+  if ((await child.ended) === 0) return undefined
+  const { problems, rows } = inspectFile(path)
+  const isWhole = isDeepStrictEqual(rows, before) || isDeepStrictEqual(comparable(rows), comparable(after))
+  return [
+    ...problems,
+    ...unless(isWhole, "the store is neither as before nor as after"),
+    ...(await afterRecovery(path)),
+  ].map((problem) => `${operation.name}, killed after ${step} statements: ${problem}`)
+}
+
+export const killedAt = (operation: Operation, step: number): Promise<ReadonlyArray<string> | undefined> =>
+  withTarget(operation, (target) => killOnce(target, step))
 
 /** Kills a process at every statement of every operation. */
 export const killedEverywhere = async (operations: ReadonlyArray<Operation>): Promise<Outcome> => {
   const found: Array<ReadonlyArray<string>> = []
-  for (const operation of operations) found.push(...(await countUp((step) => killedAt(operation, step))))
+  for (const operation of operations) {
+    found.push(...(await withTarget(operation, (target) => countUp((step) => killOnce(target, step)))))
+  }
   return {
     figures: `${operations.length} operations killed at ${found.length} statements`,
     failures: found.flat(),

@@ -10,15 +10,20 @@
 import { memory } from "@skein/adapter-memory"
 import { sqlite } from "@skein/adapter-sqlite"
 import { seedOfRun } from "../port/seed.ts"
+import { continued } from "./continued.ts"
 import { fullDisk } from "./full-disk.ts"
 import { crashes, killedEverywhere, refusals } from "./half-done.ts"
 import { kills } from "./kills.ts"
+import { manyDead } from "./many-dead.ts"
 import { manyWriters } from "./many-writers.ts"
 import { oneSession } from "./one-session.ts"
 import { operations } from "./operations.ts"
 import type { Operation } from "./operations.ts"
+import { aborts, leftAlone } from "./other-process.ts"
 import type { Outcome } from "./outcome.ts"
+import { stopped } from "./stopped.ts"
 import { interruptedUpgrades, racedUpgrades, upgradeKilledEverywhere } from "./upgrades.ts"
+import { workers } from "./workers.ts"
 
 const seed = seedOfRun()
 
@@ -43,6 +48,13 @@ const campaigns: Readonly<Record<string, () => Promise<Outcome>>> = {
   "stopped at every statement": () => each(crashes),
   "killed at every statement": () => killedEverywhere(operations),
   "full disk": fullDisk,
+  "killed and continued": () => continued({ rounds: 10, others: 200 }),
+  "stopped and given up": () => stopped({ rounds: 5 }),
+  "aborted from another process": () => aborts({ rounds: 10 }),
+  "left alone while it lives": () => leftAlone({ lease: 1_000, leases: 8 }),
+  "two workers": () => workers({ processes: 2, sessions: 3, turns: 300, takesOver: false, seed: seed + 2 }),
+  "two workers, taking over": () => workers({ processes: 2, sessions: 3, turns: 300, takesOver: true, seed: seed + 3 }),
+  "many dead turns": () => manyDead({ dead: 2_500, idle: 100_000, judgeTimes: true }),
   "upgrade stopped at every statement": interruptedUpgrades,
   "upgrade killed at every statement": upgradeKilledEverywhere,
   "upgrade raced": () => racedUpgrades({ processes: 3, rounds: 5 }),

@@ -17,8 +17,8 @@ export interface Operation {
   readonly prepare?: Effect.Effect<unknown, unknown, Services>
 }
 
-const user = (id: string) => ({ id, body: { role: "user", content: `the user says ${id}` } })
-const assistant = (id: string) => ({ id, body: { role: "assistant", content: `the answer is ${id}` } })
+export const user = (id: string) => ({ id, body: { role: "user", content: `the user says ${id}` } })
+export const assistant = (id: string) => ({ id, body: { role: "assistant", content: `the answer is ${id}` } })
 
 /** A conversation of two branches, `m1 m2 m3 m4` and `m1 b1 b2`, whose head stands at m4. */
 export const beginning = Effect.gen(function* () {
@@ -42,11 +42,11 @@ const withSessions = (use: (sessions: Sessions["Service"]) => Effect.Effect<unkn
 const withTurns = (use: (turns: Turns["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Turns), use)
 
-const calling = (id: string, call: string) => ({
+export const calling = (id: string, call: string) => ({
   id,
   body: { role: "assistant", content: [{ type: "tool-call", id: call, name: "look", input: {} }] },
 })
-const result = (id: string, call: string) => ({
+export const result = (id: string, call: string) => ({
   id,
   body: { role: "tool", content: [{ type: "tool-result", callId: call, output: "found" }] },
 })

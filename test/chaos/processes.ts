@@ -2,7 +2,7 @@
  * Child processes, from the side of those who start them. `child.ts` is the other side.
  *
  * A child loads, says that it is ready and waits, so that several can be let loose at the same moment. All children of
- * this process are killed when it ends.
+ * this process are killed when it ends, and each that lives for too long.
  */
 import { fork } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
@@ -27,9 +27,16 @@ export interface Child {
   readonly result: Promise<unknown>
   /** `kill -9`. Resolves when the system has let go of everything that the process held. */
   readonly kill: () => Promise<void>
+  /** Takes the processor from it, where it is. */
+  readonly freeze: () => void
+  /** Gives it the processor back. */
+  readonly thaw: () => void
   /** How it ended: an exit code or the name of a signal. */
   readonly ended: Promise<number | string>
 }
+
+/** How long a child may live, in milliseconds. */
+const longestLife = 5 * 60_000
 
 const running = new Set<ChildProcess>()
 const files = new Map<string, string>()
@@ -72,11 +79,13 @@ export const start = (name: string, options: unknown): Child => {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   })
   running.add(child)
+  const tooLong = setTimeout(() => child.kill("SIGKILL"), longestLife).unref()
   let complaint = ""
   child.stderr!.on("data", (text) => (complaint += String(text)))
   const ended = new Promise<number | string>((resolve) => {
     child.on("close", (code, signal) => {
       running.delete(child)
+      clearTimeout(tooLong)
       resolve(code ?? signal ?? "unknown")
     })
   })
@@ -101,6 +110,8 @@ export const start = (name: string, options: unknown): Child => {
       child.kill("SIGKILL")
       await ended
     },
+    freeze: () => void child.kill("SIGSTOP"),
+    thaw: () => void child.kill("SIGCONT"),
     ended,
   }
 }

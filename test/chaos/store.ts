@@ -1,8 +1,7 @@
 /**
  * A store with all services on any backend, as tests use it: effects in, promises out.
  */
-import type { Backend } from "@skein/core/storage"
-import { Storage } from "@skein/core/storage"
+import { Backend, Storage } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
@@ -33,4 +32,21 @@ export const openStore = (backend: Layer.Layer<Backend>): Store => {
   }
 }
 
-export const openFile = (path: string): Store => openStore(sqlite({ url: `file:${path}` }))
+interface FileOptions {
+  /** The length of the lease of its turns, in milliseconds. Absent: as long as the engine says. */
+  readonly lease?: number | undefined
+}
+
+export const openFile = (path: string, { lease }: FileOptions = {}): Store => {
+  const backend = sqlite({ url: `file:${path}` })
+  return openStore(lease === undefined ? backend : withLease(backend, lease))
+}
+
+/** The backend as one whose owners are given up sooner, or later. */
+const withLease = (backend: Layer.Layer<Backend>, lease: number): Layer.Layer<Backend> =>
+  Layer.effect(
+    Backend,
+    Effect.map(Effect.service(Backend), ({ capabilities, open }) =>
+      Backend.of({ open, capabilities: { ...capabilities, lease } }),
+    ),
+  ).pipe(Layer.provide(backend))

@@ -4,12 +4,12 @@
  * Whatever happens, the file holds the older store or the upgraded one, all of it; whoever opens it next goes on.
  */
 import { createHash } from "node:crypto"
-import { copyFileSync, existsSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { isDeepStrictEqual } from "node:util"
 import { sqlite } from "@skein/adapter-sqlite"
 import { inDirectory } from "./directory.ts"
-import { inspectFile, withFile } from "./file.ts"
+import { copyStore, inspectFile, withFile } from "./file.ts"
 import { createOlder, expectedToBeSeen, seen, upgrading } from "./older.ts"
 import { unless } from "./outcome.ts"
 import type { Outcome } from "./outcome.ts"
@@ -100,13 +100,6 @@ export const racedUpgrades = async ({
     })
   }
   return { figures: `${processes} processes upgraded one store together, ${rounds} times`, failures }
-}
-
-/** Copies a store with its log, as a process that stops now leaves it. */
-const copyStore = (from: string, to: string): string => {
-  copyFileSync(from, to)
-  if (existsSync(`${from}-wal`)) copyFileSync(`${from}-wal`, `${to}-wal`)
-  return to
 }
 
 const versionOf = (path: string): number =>
