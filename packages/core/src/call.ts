@@ -10,7 +10,7 @@ import { inSpan } from "./storage/span.ts"
 
 // Methods differ in all but their first argument, so the list of them has to leave the others open.
 // oxlint-disable-next-line no-explicit-any
-type SessionCall = (sessionId: string, ...rest: Array<any>) => Effect.Effect<any, any>
+type SessionCall = (sessionId: string, ...rest: Array<any>) => Effect.Effect<any, any, any>
 
 /** The methods of a service whose first argument is a session's id, as spans named after concept and method. */
 export const sessionCalls = <Methods extends Readonly<Record<string, SessionCall>>>(

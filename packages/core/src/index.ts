@@ -21,6 +21,7 @@ export { Maintenance } from "./maintenance/service.ts"
 export { QueryViews } from "./query-view/service.ts"
 export { Queue } from "./queue/service.ts"
 export { Sessions } from "./session/service.ts"
+export { Relay, Streams } from "./stream/service.ts"
 export { Turns } from "./turn/service.ts"
 export { Usage } from "./usage/service.ts"
 

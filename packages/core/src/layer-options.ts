@@ -31,6 +31,13 @@ export interface LayerOptions extends StorageOptions {
   readonly checkpointMs?: number
   /** What model calls cost, by provider and model. Default: what the caller of `record` says. */
   readonly prices?: PriceTable
+  /** How much of the live output of a session is kept in memory. */
+  readonly ring?: {
+    /** 1 to 2,000. Default 2,000. */
+    readonly frames?: number
+    /** Of UTF-8 JSON: 4,096 to 8 MiB. Default 8 MiB. */
+    readonly bytes?: number
+  }
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -67,6 +74,12 @@ const LayerOptionsInput = z.strictObject({
     z.string().check(z.regex(/^[A-Za-z0-9_-]{0,64}$/, "must be at most 64 characters of A–Z, a–z, 0–9, _ and -")),
   ),
   paths: z.optional(z.object({ style: z.enum(["posix", "windows"]), resolve: aFunction })),
+  ring: z.optional(
+    z.strictObject({
+      frames: z.optional(z.int().check(z.minimum(1), z.maximum(2_000))),
+      bytes: z.optional(z.int().check(z.minimum(4_096), z.maximum(8 * 1024 * 1024))),
+    }),
+  ),
   tables: z.optional(z.array(TableInput)),
   checkpointMs: z.optional(z.number().check(z.nonnegative())),
   prices: z.optional(PriceTableInput),

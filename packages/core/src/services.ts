@@ -20,6 +20,8 @@ import type { SkeinSettings } from "./settings.ts"
 import type { Backend } from "./storage/backend.ts"
 import type { InvalidInput, StorageError } from "./storage/error.ts"
 import { Storage } from "./storage/storage.ts"
+import { Rings } from "./stream/rings.ts"
+import { Streams } from "./stream/service.ts"
 import { Instance } from "./turn/instance.ts"
 import { Turns } from "./turn/service.ts"
 import { Usage } from "./usage/service.ts"
@@ -34,6 +36,7 @@ export type Services =
   | History
   | Turns
   | Queue
+  | Streams
   | QueryViews
   | Maintenance
   | Usage
@@ -47,6 +50,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   paths: options.paths ?? defaultSettings.paths,
   checkpointMs: options.checkpointMs ?? defaultSettings.checkpointMs,
   prices: options.prices,
+  ring: { ...defaultSettings.ring, ...options.ring },
 })
 
 /**
@@ -62,7 +66,7 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
   Layer.unwrap(Effect.map(checkLayerOptions(options), servicesWith))
 
 const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError, Backend> =>
-  Layer.mergeAll(Turns.layer, Maintenance.layer).pipe(
+  Layer.mergeAll(Turns.layer, Maintenance.layer, Streams.layer).pipe(
     Layer.merge(
       Layer.mergeAll(
         Sessions.layer,
@@ -75,7 +79,7 @@ const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError
         Usage.layer,
       ),
     ),
-    Layer.provide(Instance.layer),
+    Layer.provide(Layer.provideMerge(Rings.layer, Instance.layer)),
     Layer.provideMerge(Storage.layer(coreSchema(options.tables), options)),
     // Given on, for what is built on top: it has to see the same settings.
     Layer.provideMerge(Layer.succeed(Settings, settingsOf(options))),

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import { dialects, type Dialect, type Dialects } from "./history/dialect.ts"
 import { generic } from "./history/dialects/generic.ts"
 import type { PriceTable } from "./usage/prices.ts"
+import type { RingLimits } from "./stream/ring.ts"
 
 /** How workspaces are compared: PRJ-04. */
 export interface PathPolicy {
@@ -29,6 +30,8 @@ export interface SkeinSettings {
   readonly checkpointMs: number
   /** What model calls cost. Absent: what the caller says. */
   readonly prices: PriceTable | undefined
+  /** How much of the live output of a session is kept. */
+  readonly ring: RingLimits
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -39,6 +42,7 @@ export const defaultSettings: SkeinSettings = {
   paths: { style: "posix", resolve: Effect.succeed },
   checkpointMs: 2_000,
   prices: undefined,
+  ring: { frames: 2_000, bytes: 8 * 1024 * 1024 },
 }
 
 export class Settings extends Context.Reference<SkeinSettings>("@skein/core/Settings", {

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Heads } from "./head/service.ts"
 import type {
@@ -80,6 +81,10 @@ import type { Json } from "./storage/json.ts"
 import { Storage } from "./storage/storage.ts"
 import type { TransactOptions } from "./storage/storage.ts"
 import type { Tx } from "./storage/transaction.ts"
+import { Streams } from "./stream/service.ts"
+import type { Frame, Publication, ResumeQuery } from "./stream/service.ts"
+import { frameStream } from "./stream/web.ts"
+import type { FrameStream } from "./stream/web.ts"
 import { graceMs, promiseBody } from "./turn/promise.ts"
 import type { Turn } from "./turn/promise.ts"
 import { Turns } from "./turn/service.ts"
@@ -156,6 +161,19 @@ export interface Ending<M> extends Omit<TurnEnding, "messages"> {
 export interface ItemPatch<M> extends Omit<QueuePatch, "message"> {
   /** As for `append`; the role is `user`. */
   readonly message?: M | string | Omit<Envelope<M>, "role">
+}
+
+/** A reader that comes before the turn that it is for. It is the frames of that turn and of the session, once. */
+export interface Reservation<M> extends FrameStream<M> {
+  /** What comes behind this cursor is kept for it. */
+  readonly cursor: string
+  /** Says which turn it is for: then its frames begin. */
+  bindTurn(turn: string): Promise<void>
+  /** Its frames end with what has come by now: no turn will. */
+  complete(): Promise<void>
+  /** Ends at once. Closing twice is safe. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** An open store. `M` is the type of message bodies. Sessions and messages are named by their ids. */
@@ -404,6 +422,27 @@ export interface Skein<M = Json> {
     /** Whether the sums are what the calls add up to. */
     verify(options?: CallOptions): Promise<UsageCheck>
   }
+  readonly streams: {
+    /**
+     * The live stream of a session behind a message or a cursor: what is stored, what is kept, then what comes, up to the
+     * end of the running turn. Where none runs it ends at once.
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * const { id } = await skein.sessions.create()
+     * await skein.turns.run(id, { prompt: "Hello" }, (turn) => turn.settle({ role: "assistant", content: "Hi" }))
+     * const kinds = []
+     * for await (const frame of skein.streams.resume(id)) kinds.push(frame.kind)
+     * kinds // => ["turn-terminal"]
+     */
+    resume(session: string, query?: ResumeQuery & CallOptions): FrameStream<M>
+    /** Gives a frame to everybody who reads the session, and answers its cursor. Nothing is stored. */
+    publish(session: string, frame: Publication, options?: CallOptions): Promise<string>
+    /** Begins to keep frames for a turn that is not there yet. It has to be closed, or read to its end. */
+    reserve(session: string, options?: CallOptions): Promise<Reservation<M>>
+    /** How many readers and reservations a session has in this process. */
+    readers(session: string, options?: CallOptions): Promise<number>
+  }
   /** Commits a transaction program of your own, over skein's tables and yours. */
   transact<A, E>(program: Tx<A, E>, options?: TransactOptions & CallOptions): Promise<A>
   /** Runs a program that only reads, on one snapshot. */
@@ -452,6 +491,7 @@ const open = async <M = Json>(
       turns: Turns,
       usage: Usage,
       sessions: Sessions,
+      streams: Streams,
       storage: Storage,
       services: Effect.context<Services>(),
     }),
@@ -471,6 +511,7 @@ const open = async <M = Json>(
     services,
     sessions,
     storage,
+    streams,
     turns,
     usage,
   } = context.value
@@ -549,6 +590,7 @@ const open = async <M = Json>(
     )
   // Bodies are of the reader's dialect as far as the caller keeps to it; `M` says so and nothing is checked.
   const typed = <A>(answer: Promise<unknown>) => answer as Promise<A>
+  const typedFrames = <E>(frames: Stream.Stream<Frame, E>) => frames as Stream.Stream<Frame<M>, E>
   const close = () => runtime.dispose()
 
   return {
@@ -660,6 +702,36 @@ const open = async <M = Json>(
       watch: (query) => iterate(query, (own) => usage.watch(own), "query"),
       reprice: (options) => call(options, (own) => usage.reprice(own)),
       verify: (options) => plainCall(options, () => usage.verify()),
+    },
+    streams: {
+      resume: (session, query) =>
+        frameStream((cursor) =>
+          iterate(
+            query,
+            (own) => typedFrames(streams.resume(session, cursor === undefined ? own : { afterCursor: cursor })),
+            "query",
+          ),
+        ),
+      publish: (session, frame, options) => plainCall(options, () => streams.publish(session, frame)),
+      reserve: (session, options) =>
+        plainCall(options, () =>
+          Effect.gen(function* () {
+            const life = yield* Scope.make()
+            const { bindTurn, complete, cursor, frames } = yield* Scope.provide(streams.reserve(session), life)
+            const release = Scope.close(life, Exit.void)
+            const end = () => run(release, undefined)
+            const reservation: Reservation<M> = {
+              ...frameStream(() => iterate(undefined, () => typedFrames(Stream.ensuring(frames, release)))),
+              cursor,
+              bindTurn: (turn) => run(bindTurn(turn), undefined),
+              complete: () => run(complete, undefined),
+              close: end,
+              [Symbol.asyncDispose]: end,
+            }
+            return reservation
+          }),
+        ),
+      readers: (session, options) => plainCall(options, () => streams.readers(session)),
     },
     transact: (program, options) => call(options, (own) => storage.transact(program, own)),
     read: (program, options) => plainCall(options, () => storage.read(program)),

@@ -144,6 +144,10 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["usage.watch", [], "query"],
   ["usage.reprice", [], "options"],
   ["usage.verify", [], "options"],
+  ["streams.resume", ["s"], "query"],
+  ["streams.publish", ["s", { data: 1 }], "options"],
+  ["streams.reserve", ["s"], "options"],
+  ["streams.readers", ["s"], "options"],
   ["transact", [noted], "options"],
   ["read", [Tx.succeed(1)], "options"],
   ["run", [Effect.succeed(1)], "options"],
@@ -162,6 +166,7 @@ const plain = new Set([
   "queue.list",
   "queue.count",
   ...["summary", "watch", "verify"].map((verb) => `usage.${verb}`),
+  ...["resume", "publish", "reserve", "readers"].map((verb) => `streams.${verb}`),
   "read",
   "run",
 ])

@@ -8,7 +8,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { MessageInput } from "../message/body.ts"
 import type { Message } from "../message/record.ts"
-import { InvalidInput } from "../storage/error.ts"
+import type { InvalidInput } from "../storage/error.ts"
 import type * as service from "./service.ts"
 
 /** A running turn, as its body sees it. */
@@ -27,6 +27,8 @@ export interface Turn<M> {
   draft(answer: M): void
   /** Stores a message as it stays: the one that was drafted, or a new one. The next draft is the next message. */
   settle(message: M): Promise<Message<M>>
+  /** Gives a frame of the turn to everybody who reads the session. Nothing is stored. Throws `InvalidInput`. */
+  publish(data: unknown, options?: service.PublishOptions): void
   /** The turn ends, when its body returns, as waiting for an answer to these tool calls; default: all open ones. */
   needsInput(calls?: ReadonlyArray<string>): void
   /** The turn ends, when its body returns, as the last one: the task will not go on. */
@@ -48,12 +50,17 @@ export const promiseBody =
     )
 
 const toPromiseTurn = <M>(
-  { done, draft, epoch, history, id, needsInput, prompt, sessionId, settle, signal }: service.Turn,
+  { done, draft, epoch, history, id, needsInput, prompt, publish, sessionId, settle, signal }: service.Turn,
   toInput: (message: M) => MessageInput,
   context: Context.Context<never>,
 ): Turn<M> => {
   const runSync = Effect.runSyncWith(context)
   const runPromise = Effect.runPromiseWith(context)
+  /** Runs what waits for nothing. */
+  const now = (effect: Effect.Effect<unknown, InvalidInput>) => {
+    const wrong = runSync(Effect.match(effect, { onSuccess: () => undefined, onFailure: (error) => error }))
+    if (wrong !== undefined) throw wrong
+  }
   return {
     id,
     sessionId,
@@ -62,11 +69,9 @@ const toPromiseTurn = <M>(
     ...(prompt !== undefined && { prompt: prompt as Message<M> }),
     signal,
     history: () => runPromise(Effect.map(history, ({ messages }) => messages as ReadonlyArray<M>)),
-    draft: (answer) => {
-      const wrong = runSync(Effect.match(draft(toInput(answer)), { onSuccess: () => undefined, onFailure: (e) => e }))
-      if (wrong instanceof InvalidInput) throw wrong
-    },
+    draft: (answer) => now(draft(toInput(answer))),
     settle: (message) => runPromise(Effect.map(settle(toInput(message)), (stored) => stored as Message<M>)),
+    publish: (data, options) => now(publish(data, options)),
     needsInput: (calls) => runSync(needsInput(calls)),
     done: () => runSync(done),
   }

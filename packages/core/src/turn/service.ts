@@ -32,6 +32,9 @@ import { Settings } from "../settings.ts"
 import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
+import { toPublished } from "../stream/publication.ts"
+import type { Publication } from "../stream/publication.ts"
+import { Rings } from "../stream/rings.ts"
 import { checkWriteOptions, expectedFields, writeFields, writingOf } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import type { Conflict } from "./applied.ts"
@@ -41,7 +44,7 @@ import { RunActive } from "./fence.ts"
 import type { StaleTurn } from "./fence.ts"
 import { Instance } from "./instance.ts"
 import type { WriteError } from "./instance.ts"
-import type { TurnOutcome } from "./model.ts"
+import type { TurnOutcome, TurnRow } from "./model.ts"
 import * as program from "./program.ts"
 import { project } from "./project.ts"
 import type { Reply } from "./project.ts"
@@ -133,6 +136,9 @@ export type Projection =
   /** It is neither the next one nor one that was applied; `expected` is the number of the next. */
   | { readonly reply: "conflict"; readonly conflict: Conflict; readonly expected: number }
 
+/** What is published beside its data. See `Publication`. */
+export type PublishOptions = Omit<Publication, "data" | "turn">
+
 /** A running turn, as its body sees it. */
 export interface Turn {
   readonly id: string
@@ -153,6 +159,12 @@ export interface Turn {
   readonly draft: (message: MessageInput) => Effect.Effect<void, InvalidInput>
   /** Stores a message as it stays: the one that is being written, or a new one. The next draft is the next message. */
   readonly settle: (message: MessageInput) => Effect.Effect<Message, WriteError>
+  /**
+   * Gives a frame of the turn to everybody who reads the session, and answers its cursor. Nothing is stored.
+   *
+   * @throws InvalidInput  `data` is not JSON, or a delta names an entry without an offset
+   */
+  readonly publish: (data: unknown, options?: PublishOptions) => Effect.Effect<string, InvalidInput>
   /** Ends the turn, when its body ends well, as waiting for an answer to these tool calls; default: all open ones. */
   readonly needsInput: (calls?: ReadonlyArray<string>) => Effect.Effect<void>
   /** Ends the turn, when its body ends well, as the last one: the task will not go on. */
@@ -284,6 +296,7 @@ export class Turns extends Context.Service<
       const settings = yield* Settings
       const history = historyReader(storage, settings)
       const instance = yield* Instance
+      const rings = yield* Rings
       const ids = yield* Ids
       const scope = yield* Effect.scope
       const now = Clock.currentTimeMillis
@@ -421,8 +434,7 @@ export class Turns extends Context.Service<
       })
 
       const groundOf = (
-        sessionId: string,
-        epoch: number,
+        { epoch, id, sessionId }: TurnRow,
         { firstId, graceMs = 0, seen }: Pick<RunOptions, "graceMs" | "seen"> & { readonly firstId: string },
         writing: TransactOptions,
       ): Ground => ({
@@ -431,7 +443,7 @@ export class Turns extends Context.Service<
         heartbeat: heartbeat(sessionId, epoch),
         end: (unstored, ending) => end(sessionId, epoch, unstored, { ...ending, seen }, writing),
         attend: instance.attend,
-        heard: () => {},
+        heard: (entry) => rings.draft(sessionId, id, entry),
         heartbeatMs: Math.max(1, Math.min(mostSilent, Math.floor(instance.lease / 3))),
         checkpointMs: settings.checkpointMs,
         graceMs,
@@ -466,6 +478,13 @@ export class Turns extends Context.Service<
               ? yield* Effect.fail(entry)
               : toMessage(yield* drafts.settle(entry, fresh))
           }),
+          publish: (data, options) =>
+            Effect.suspend(() => {
+              const frame = toPublished({ ...options, turn: id, data })
+              return frame instanceof InvalidInput
+                ? Effect.fail(frame)
+                : Effect.succeed(rings.publish(sessionId, frame))
+            }),
           needsInput: (calls) => Effect.sync(() => endsAs({ outcome: "needs_input", calls })),
           done: Effect.sync(() => endsAs({ outcome: "done" })),
         }
@@ -482,12 +501,10 @@ export class Turns extends Context.Service<
             const { graceMs = 0, onEnd, seen, ...options } = yield* checkInput(RunOptionsInput, given, "options")
             const firstId = yield* ids.mint("msg_")
             const begun = yield* restore(begin(sessionId, start, options))
-            const { epoch } = begun.turn
             return yield* runBody(
               begun,
               groundOf(
-                sessionId,
-                epoch,
+                begun.turn,
                 { graceMs, firstId, ...(seen !== undefined && { seen }) },
                 writingOf(options.durability),
               ),

@@ -1,0 +1,240 @@
+/**
+ * A ring: the newest frames of one session, in memory.
+ *
+ * Guarantee: it keeps at most so many frames and so many bytes, whoever reads and however slowly; adding a frame and
+ * letting go of the oldest one take the same time whatever is in it. Of each entry it keeps the newest draft only, and
+ * none once the entry is settled. A frame that is larger than all that may be kept is replaced by one that says so.
+ *
+ * Readers are numbers: a reader knows which frame it has seen last and asks for what follows. What it asks for too late
+ * is gone, and it is told.
+ */
+import * as Effect from "effect/Effect"
+import type { Cursors } from "./cursor.ts"
+import { isDraft, keep, resyncFrame } from "./frame.ts"
+import type { Kept, NewFrame } from "./frame.ts"
+import type { EntryRow } from "../message/model.ts"
+
+export interface RingLimits {
+  readonly frames: number
+  /** Of UTF-8 JSON. */
+  readonly bytes: number
+}
+
+/** The turns that a ring remembers to have seen. */
+const manyTurns = 100
+
+export class Ring {
+  readonly sessionId: string
+  readonly cursors: Cursors
+  readonly #limits: RingLimits
+  /** All frames but drafts, oldest first, from `#first` on and around the end. The length is a power of two. */
+  #slots: Array<Kept | undefined> = new Array(8)
+  #first = 0
+  #count = 0
+  /** The newest draft of each entry, oldest first. */
+  readonly #drafts = new Map<string, Kept>()
+  /** Frames whose ids are not their cursors. */
+  readonly #named = new Map<string, Kept>()
+  readonly #turns = new Map<string, { readonly begun: number; ended: number | undefined }>()
+  #waiting: Array<() => void> = []
+  #wakes = 0
+  #bytes = 0
+  #last: number
+  #evictedThrough: number
+  /** The newest revision of the session that a commit of this process made, as far as is known. */
+  revision = 0
+  #head: string | null | undefined
+  /** How many entries the path to the head has. */
+  #entries = -1
+  /** Raised when somebody else may have changed the session; and every few seconds while it is read. */
+  hints = 0
+  ticks = 0
+
+  /** @param born  the number of the last frame of the process: frames up to it are not here */
+  constructor(sessionId: string, cursors: Cursors, limits: RingLimits, born: number) {
+    this.sessionId = sessionId
+    this.cursors = cursors
+    this.#limits = limits
+    this.#last = born
+    this.#evictedThrough = born
+  }
+
+  /** The number of the newest frame, or of the last one of the process before this ring began. */
+  get last(): number {
+    return this.#last
+  }
+  /** Frames up to this number are gone. */
+  get evictedThrough(): number {
+    return this.#evictedThrough
+  }
+  /** The message at the head after the newest commit of this process; `undefined` where none is known. */
+  get head(): string | null | undefined {
+    return this.#head
+  }
+  get bytes(): number {
+    return this.#bytes
+  }
+  get length(): number {
+    return this.#count + this.#drafts.size
+  }
+
+  /** The frame with this id, while it is kept. */
+  find(id: string): Kept | undefined {
+    const named = this.#named.get(id)
+    if (named !== undefined) return named
+    const place = this.cursors.read(id)
+    return typeof place === "string" || place.place !== undefined ? undefined : this.#at(place.seq)
+  }
+
+  /** Adds a frame under a number that is higher than all before. */
+  append(frame: NewFrame, seq: number): Kept {
+    const { sessionId } = this
+    const place = { seq, sessionId, cursor: this.cursors.write(seq), since: this.revision, live: true }
+    let kept = keep(frame, place)
+    if (kept.size > this.#limits.bytes) {
+      const { createdAt, id, revision, turn } = frame
+      kept = keep({ ...resyncFrame("too-large", createdAt), id, revision, turn }, place)
+    }
+    if (frame.entry !== undefined && frame.offset === undefined) this.dropDraft(frame.entry)
+    while (this.length >= this.#limits.frames || this.#bytes + kept.size > this.#limits.bytes) this.#evict()
+    this.#last = seq
+    this.#bytes += kept.size
+    if (isDraft(kept)) this.#drafts.set(kept.entry!, kept)
+    else this.#push(kept)
+    if (frame.id !== undefined) this.#named.set(frame.id, kept)
+    this.wake()
+    return kept
+  }
+
+  draftOf(entry: string): Kept | undefined {
+    return this.#drafts.get(entry)
+  }
+
+  /** Lets go of the draft of an entry: a newer one comes, or the entry itself. */
+  dropDraft(entry: string): void {
+    const draft = this.#drafts.get(entry)
+    if (draft === undefined) return
+    this.#drafts.delete(entry)
+    this.#forget(draft)
+  }
+
+  /**
+   * What follows a frame, oldest first, at most `limit`; `undefined` where a part of it is gone.
+   */
+  after(seq: number, limit: number): ReadonlyArray<Kept> | undefined {
+    if (seq < this.#evictedThrough) return undefined
+    let at = this.#indexAfter(seq)
+    const found: Array<Kept> = []
+    if (this.#drafts.size > 0) {
+      for (const draft of this.#drafts.values()) {
+        if (draft.seq <= seq) continue
+        while (found.length < limit && at < this.#count && this.#slot(at).seq < draft.seq) found.push(this.#slot(at++))
+        if (found.length === limit) return found
+        found.push(draft)
+      }
+    }
+    while (found.length < limit && at < this.#count) found.push(this.#slot(at++))
+    return found
+  }
+
+  /** How often readers were woken. */
+  get wakes(): number {
+    return this.#wakes
+  }
+
+  /** Waits until readers have been woken more often: a frame came, a hint or a tick. */
+  newsSince(wakes: number): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      const callback = () => resume(Effect.void)
+      if (this.#wakes !== wakes) return callback()
+      this.#waiting.push(callback)
+      return Effect.sync(() => {
+        this.#waiting = this.#waiting.filter((one) => one !== callback)
+      })
+    })
+  }
+
+  wake(): void {
+    this.#wakes++
+    if (this.#waiting.length === 0) return
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const callback of waiting) callback()
+  }
+
+  /** Remembers that a turn began after the frames that are here by now. */
+  turnBegan(turn: string): void {
+    this.#turns.set(turn, { begun: this.#last, ended: undefined })
+    if (this.#turns.size > manyTurns) this.#turns.delete(this.#turns.keys().next().value!)
+  }
+  /** Remembers that the newest frame is the end of a turn. */
+  turnEnded(turn: string): void {
+    const known = this.#turns.get(turn)
+    if (known !== undefined) known.ended = this.#last
+  }
+  /** What is known of a turn: the numbers of the last frame before it, and of its end. */
+  turn(turn: string): { readonly begun: number; readonly ended: number | undefined } | undefined {
+    return this.#turns.get(turn)
+  }
+
+  /** Sees an entry of the path, which is the head unless another one is further on. */
+  sees({ facts, id }: EntryRow): void {
+    if (facts.entries <= this.#entries) return
+    this.#head = id
+    this.#entries = facts.entries
+  }
+  /** The head stands on this message now, or before the first one. */
+  stands(id: string | null): void {
+    this.#head = id
+    this.#entries = -1
+  }
+
+  #slot(index: number): Kept {
+    return this.#slots[(this.#first + index) & (this.#slots.length - 1)]!
+  }
+
+  /** The first slot with a number higher than `seq`. */
+  #indexAfter(seq: number): number {
+    let low = 0
+    let high = this.#count
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#slot(middle).seq > seq) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
+  #at(seq: number): Kept | undefined {
+    const [found] = this.after(seq - 1, 1) ?? []
+    return found?.seq === seq ? found : undefined
+  }
+
+  #push(kept: Kept): void {
+    const { length } = this.#slots
+    if (this.#count === length) {
+      this.#slots = Array.from({ length: 2 * length }, (_, i) => (i < length ? this.#slot(i) : undefined))
+      this.#first = 0
+    }
+    this.#slots[(this.#first + this.#count++) & (this.#slots.length - 1)] = kept
+  }
+
+  #evict(): void {
+    const [draft] = this.#drafts.size === 0 ? [] : this.#drafts.values()
+    const oldest = this.#count === 0 ? undefined : this.#slot(0)
+    const evicted = draft !== undefined && (oldest === undefined || draft.seq < oldest.seq) ? draft : oldest!
+    if (evicted === draft) this.#drafts.delete(draft.entry!)
+    else {
+      this.#slots[this.#first] = undefined
+      this.#first = (this.#first + 1) & (this.#slots.length - 1)
+      this.#count--
+    }
+    this.#evictedThrough = evicted.seq
+    this.#forget(evicted)
+  }
+
+  #forget(kept: Kept): void {
+    this.#bytes -= kept.size
+    if (this.#named.size > 0 && this.#named.get(kept.id) === kept) this.#named.delete(kept.id)
+  }
+}
