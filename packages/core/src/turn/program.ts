@@ -41,6 +41,8 @@ import type { Scope } from "../scope.ts"
 import { InvalidInput } from "../storage/error.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { applyUsage, planUsage } from "../usage/program.ts"
+import type { NewCall, Recording, UsagePlan } from "../usage/program.ts"
 import { renewed, requireTurn, runActive } from "./fence.ts"
 import { TurnTable } from "./model.ts"
 import type { TurnOutcome, TurnRow } from "./model.ts"
@@ -471,8 +473,15 @@ const isTitleDue = (outcome: TurnOutcome, { answers, titleOrigin }: SessionRow):
 const queueOf = ({ queue }: SessionRow): Ended["queue"] =>
   queue === undefined ? "empty" : queue.pause === undefined ? "open" : "paused"
 
+/** What a turn writes in the commit of its end. */
+export interface LastWrites {
+  readonly entries: ReadonlyArray<NewEntry>
+  /** Model calls; those that name no turn are this one's. */
+  readonly calls: ReadonlyArray<NewCall>
+}
+
 /**
- * Ends a turn, with its last entries in the same commit: those that it was writing under their ids are settled so, or as
+ * Ends a turn, with its last entries and model calls in the same commit. Of the entries, those that it was writing under their ids are settled so, or as
  * the turn ends where they say that they are drafts. A turn that has ended so before is answered as it ended; any other that
  * does not run is `StaleTurn`. TRN-03
  */
@@ -481,10 +490,11 @@ export const end = fn(function* (
   scope: Scope,
   sessionId: string,
   epoch: number,
-  entries: ReadonlyArray<NewEntry>,
+  { calls, entries }: LastWrites,
   ending: Ending,
-  now: number,
+  recording: Recording,
 ) {
+  const { now } = recording
   const session = yield* requireSession(scope, sessionId)
   if (session.activeTurn?.epoch !== epoch) {
     const before = yield* tx.get(TurnTable, [sessionId, epoch])
@@ -500,8 +510,11 @@ export const end = fn(function* (
     if (draft !== undefined) yield* checkShape(draft, entry)
   }
   const fresh = entries.filter((entry) => drafted(entry) === undefined)
-  if (fresh.length === 0) return applyEnd(tx, session, plan, ending, now, entries)
-  const placement: Placement = yield* placeAtHead(session)
+  const own = calls.map((call) => (call.turn === "" ? { ...call, turn: plan.turn.id } : call))
+  const used: UsagePlan | undefined = own.length === 0 ? undefined : yield* planUsage(session, own, recording)
+  const placement: Placement | undefined = fresh.length === 0 ? undefined : yield* placeAtHead(session)
+  if (used !== undefined) applyUsage(tx, used)
+  if (placement === undefined) return applyEnd(tx, session, plan, ending, now, entries)
   const rows = writeAtHead(tx, session, placement, fresh, plan.active, now)
   const drafts = [...plan.drafts, ...rows.filter(({ draft }) => draft === true)]
   return applyEnd(tx, session, { ...plan, drafts }, ending, now, entries)

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import type { MessageInput } from "../message/body.ts"
 import type { Message } from "../message/record.ts"
 import type { InvalidInput } from "../storage/error.ts"
+import type { UsageInput } from "../usage/input.ts"
 import type * as service from "./service.ts"
 
 /** A running turn, as its body sees it. */
@@ -29,6 +30,8 @@ export interface Turn<M> {
   settle(message: M): Promise<Message<M>>
   /** Gives a frame of the turn to everybody who reads the session. Nothing is stored. Throws `InvalidInput`. */
   publish(data: unknown, options?: service.PublishOptions): void
+  /** Records a model call of the turn, under its own id. `usage`: what the AI SDK, OpenAI or Anthropic report, as it came. */
+  spent(call: Omit<UsageInput, "turnId">): Promise<void>
   /** The turn ends, when its body returns, as waiting for an answer to these tool calls; default: all open ones. */
   needsInput(calls?: ReadonlyArray<string>): void
   /** The turn ends, when its body returns, as the last one: the task will not go on. */
@@ -50,7 +53,7 @@ export const promiseBody =
     )
 
 const toPromiseTurn = <M>(
-  { done, draft, epoch, history, id, needsInput, prompt, publish, sessionId, settle, signal }: service.Turn,
+  { done, draft, epoch, history, id, needsInput, prompt, publish, sessionId, settle, signal, spent }: service.Turn,
   toInput: (message: M) => MessageInput,
   context: Context.Context<never>,
 ): Turn<M> => {
@@ -72,6 +75,7 @@ const toPromiseTurn = <M>(
     draft: (answer) => now(draft(toInput(answer))),
     settle: (message) => runPromise(Effect.map(settle(toInput(message)), (stored) => stored as Message<M>)),
     publish: (data, options) => now(publish(data, options)),
+    spent: (call) => runPromise(spent(call)),
     needsInput: (calls) => runSync(needsInput(calls)),
     done: () => runSync(done),
   }

@@ -35,6 +35,10 @@ import { Storage } from "../storage/storage.ts"
 import { toPublished } from "../stream/publication.ts"
 import type { Publication } from "../stream/publication.ts"
 import { Rings } from "../stream/rings.ts"
+import { toCall } from "../usage/input.ts"
+import type { UsageInput } from "../usage/input.ts"
+import { record as recordCall } from "../usage/program.ts"
+import type { NewCall } from "../usage/program.ts"
 import { checkWriteOptions, expectedFields, writeFields, writingOf } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import type { Conflict } from "./applied.ts"
@@ -100,6 +104,8 @@ export interface TurnEnding {
   readonly outcome: Exclude<TurnOutcome, "interrupted">
   /** Its last messages, stored in the same commit. */
   readonly messages?: ReadonlyArray<MessageInput>
+  /** Its model calls that are not recorded yet, recorded in the same commit. */
+  readonly usage?: ReadonlyArray<UsageInput>
   readonly reason?: string
   /** Needed with `failed`, and only then. */
   readonly error?: SessionFailure
@@ -165,6 +171,12 @@ export interface Turn {
    * @throws InvalidInput  `data` is not JSON, or a delta names an entry without an offset
    */
   readonly publish: (data: unknown, options?: PublishOptions) => Effect.Effect<string, InvalidInput>
+  /**
+   * Records a model call of the turn, under its own id: told again it counts once. It counts also when the turn is over.
+   *
+   * @throws InvalidInput  a number that is negative or no whole one
+   */
+  readonly spent: (call: Omit<UsageInput, "turnId">) => Effect.Effect<void, WriteError>
   /** Ends the turn, when its body ends well, as waiting for an answer to these tool calls; default: all open ones. */
   readonly needsInput: (calls?: ReadonlyArray<string>) => Effect.Effect<void>
   /** Ends the turn, when its body ends well, as the last one: the task will not go on. */
@@ -300,6 +312,7 @@ export class Turns extends Context.Service<
       const ids = yield* Ids
       const scope = yield* Effect.scope
       const now = Clock.currentTimeMillis
+      const recording = Effect.map(now, (at) => ({ now: at, prices: settings.prices }))
 
       const makeEntry = (message: MessageInput, at: number, name: string) =>
         toEntry({ settings, ids }, message, at, name)
@@ -374,7 +387,7 @@ export class Turns extends Context.Service<
         Effect.ignore(
           Effect.flatMap(storage.read(program.active(settings, sessionId)), (active) => {
             const isIt = active?.id === id && active.owner === owner && active.startedAt >= since
-            return isIt ? end(sessionId, active.epoch, [], { outcome: "aborted" }) : Effect.void
+            return isIt ? end(sessionId, active.epoch, nothing, { outcome: "aborted" }) : Effect.void
           }),
         )
 
@@ -400,16 +413,29 @@ export class Turns extends Context.Service<
       const end = (
         sessionId: string,
         epoch: number,
-        entries: ReadonlyArray<NewEntry>,
+        writes: program.LastWrites,
         ending: Ending,
         writing: TransactOptions = {},
       ): Effect.Effect<Ended, StaleTurn | IdConflict | Absent> =>
-        Effect.flatMap(now, (at) =>
+        Effect.flatMap(recording, (recorded) =>
           Effect.catch(
-            storage.transact(program.end(settings, sessionId, epoch, entries, ending, at), writing),
-            taken(sessionId, entries),
+            storage.transact(program.end(settings, sessionId, epoch, writes, ending, recorded), writing),
+            taken(sessionId, writes.entries),
           ),
         )
+
+      /** Records a model call of a turn; also of one that is over, for it was used all the same. */
+      const spent = (
+        sessionId: string,
+        { epoch, id }: Pick<Turn, "epoch" | "id">,
+        given: Omit<UsageInput, "turnId">,
+      ): Effect.Effect<void, WriteError> =>
+        Effect.flatMap(recording, (recorded) => {
+          const call = toCall({ ...given, turnId: id }, "call")
+          if (call instanceof InvalidInput) return Effect.fail(call)
+          const told = (of: number | undefined) => storage.transact(recordCall(settings, sessionId, call, of, recorded))
+          return Effect.asVoid(Effect.catchTag(told(epoch), "StaleTurn", () => told(undefined)))
+        })
 
       const heartbeat = (sessionId: string, epoch: number) =>
         Effect.flatMap(now, (at) =>
@@ -441,7 +467,7 @@ export class Turns extends Context.Service<
         write: (entry, stored) =>
           write(sessionId, epoch, entry, stored, entry.draft === true ? { durability: "relaxed" } : writing),
         heartbeat: heartbeat(sessionId, epoch),
-        end: (unstored, ending) => end(sessionId, epoch, unstored, { ...ending, seen }, writing),
+        end: (entries, ending) => end(sessionId, epoch, { entries, calls: [] }, { ...ending, seen }, writing),
         attend: instance.attend,
         heard: (entry) => rings.draft(sessionId, id, entry),
         heartbeatMs: Math.max(1, Math.min(mostSilent, Math.floor(instance.lease / 3))),
@@ -485,6 +511,7 @@ export class Turns extends Context.Service<
                 ? Effect.fail(frame)
                 : Effect.succeed(rings.publish(sessionId, frame))
             }),
+          spent: (call) => spent(sessionId, { epoch, id }, call),
           needsInput: (calls) => Effect.sync(() => endsAs({ outcome: "needs_input", calls })),
           done: Effect.sync(() => endsAs({ outcome: "done" })),
         }
@@ -533,14 +560,20 @@ export class Turns extends Context.Service<
           options: TransactOptions = {},
         ) {
           yield* checkInput(Epoch, epoch, "epoch")
-          const { messages = [], ...ending } = yield* checkInput(TurnEndingInput, given, "ending")
+          const { messages = [], usage = [], ...ending } = yield* checkInput(TurnEndingInput, given, "ending")
           const { durability } = yield* checkInput(z.strictObject(writeFields), options, "options")
           const at = yield* now
           const entries: Array<NewEntry> = []
           for (const [i, message] of messages.entries()) {
             entries.push(yield* makeEntry(message as MessageInput, at, `ending.messages[${i}]`))
           }
-          return toTurnEnd(yield* end(sessionId, epoch, entries, ending, writingOf(durability)))
+          const calls: Array<NewCall> = []
+          for (const [i, one] of usage.entries()) {
+            const call = toCall(one as UsageInput, `ending.usage[${i}]`)
+            if (call instanceof InvalidInput) return yield* call
+            calls.push(call)
+          }
+          return toTurnEnd(yield* end(sessionId, epoch, { entries, calls }, ending, writingOf(durability)))
         }),
         setWaiting: Effect.fnUntraced(function* (sessionId: string, epoch: number, waits: boolean) {
           yield* checkInput(Epoch, epoch, "epoch")
@@ -619,6 +652,8 @@ const toTurnEnd = ({ queue, titleDue, turn }: Ended): TurnEnd => ({ turn: toTurn
 const toReply = (reply: Reply): Projection =>
   reply.reply === "applied" ? { reply: reply.reply, messages: reply.entries.map(toMessage) } : reply
 
+const nothing: program.LastWrites = { entries: [], calls: [] }
+
 const Epoch = z.int().check(z.positive())
 
 const beginFields = {
@@ -639,6 +674,7 @@ const TurnEndingInput = z
   .strictObject({
     outcome: z.enum(["completed", "failed", "aborted", "needs_input", "done"]),
     messages: z.optional(z.array(z.unknown())),
+    usage: z.optional(z.array(z.unknown())),
     reason: z.optional(Text.check(z.maxLength(1_000))),
     error: z.optional(SessionFailureInput),
     calls: z.optional(z.array(z.string())),
