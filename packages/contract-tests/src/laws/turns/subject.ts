@@ -87,7 +87,7 @@ export const turnsOf = (sessionId: string) => Turns.use((turns) => turns.list(se
 export const recover = (options?: RecoverOptions) => Maintenance.use((maintenance) => maintenance.recover(options))
 
 /** Runs a body as a turn that the user began. */
-export const run = <A, E>(sessionId: string, begin: TurnStart, body: (turn: Turn) => Effect.Effect<A, E>) =>
+export const run = <A, E, R>(sessionId: string, begin: TurnStart, body: (turn: Turn) => Effect.Effect<A, E, R>) =>
   Turns.use((turns) => turns.run(sessionId, begin, body))
 
 export const failure = { message: "it broke" }
