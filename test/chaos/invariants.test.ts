@@ -4,11 +4,13 @@ import * as Effect from "effect/Effect"
 import { Heads } from "../../packages/core/src/head/service.ts"
 import { History } from "../../packages/core/src/history/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
+import { Queue } from "../../packages/core/src/queue/service.ts"
 import { QueryViews } from "../../packages/core/src/query-view/service.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
 import { Turns } from "../../packages/core/src/turn/service.ts"
+import { Usage } from "../../packages/core/src/usage/service.ts"
 import { problemsIn } from "./invariants.ts"
-import { beginning } from "./operations.ts"
+import { beginning, spent, user } from "./operations.ts"
 import type { StoreRows } from "./rows.ts"
 import { openStore } from "./store.ts"
 
@@ -30,7 +32,27 @@ const turns = Effect.gen(function* () {
   yield* turns.end("w1", 2, { outcome: "needs_input" })
 })
 
-/** Two branches, a compaction, and a journal of moves, one of them taken back; and turns. */
+/** A session in which two items wait, one of them claimed, and one in which one waits behind a pause. */
+const queues = Effect.gen(function* () {
+  const queue = yield* Queue
+  for (const id of ["q1", "q2"]) yield* (yield* Sessions).create({ id })
+  for (const id of ["i1", "i2"]) yield* queue.enqueue("q1", user(id))
+  yield* queue.claim("q1")
+  yield* queue.enqueue("q2", user("i3"))
+  yield* queue.pause("q2")
+  yield* (yield* Sessions).create({ id: "q3" })
+  yield* queue.enqueue("q3", user("i4"))
+})
+
+/** Calls of a turn and of none. */
+const calls = Effect.gen(function* () {
+  const usage = yield* Usage
+  yield* usage.record("r1", spent("u1", 10), { epoch: 2 })
+  yield* usage.record("r1", { ...spent("u2", 20), outcome: "failed", at: Date.UTC(2026, 0, 2) }, { epoch: 2 })
+  yield* usage.record("w1", { ...spent("u3", 30), cost: null })
+})
+
+/** Two branches, a compaction, and a journal of moves, one of them taken back; turns, queues and usage. */
 const sound = async (): Promise<StoreRows> => {
   const store = openStore(memory())
   await store.run(
@@ -41,6 +63,8 @@ const sound = async (): Promise<StoreRows> => {
       yield* (yield* Heads).checkout("s1", "b2")
       yield* (yield* Heads).undo("s1")
       yield* turns
+      yield* queues
+      yield* calls
     }),
   )
   const rows = await store.rows()
@@ -126,6 +150,32 @@ const damagesOfTurns: Readonly<Record<string, Damage>> = {
   "a question does not run in its turn": { views: ({ runningSince: _runningSince, ...row }) => row },
 }
 
+const damagesOfQueues: Readonly<Record<string, Damage>> = {
+  "an item is missing": { items: (row) => (row.message.id === "i2" ? undefined : row) },
+  "the only item is missing": { items: (row) => (row.message.id === "i3" ? undefined : row) },
+  "an item is of no session": { items: (row) => ({ ...row, sessionId: "s9" }) },
+  "a claim has no end": { items: ({ claimedUntil: _claimedUntil, ...row }) => row },
+  "two items have one place": { items: (row) => ({ ...row, order: 1 }) },
+  "a queue is forgotten": { sessions: ({ queue: _queue, ...row }) => row },
+  "a paused session is due": { sessions: (row) => (row.id === "q2" ? { ...row, due: row.queue?.since } : row) },
+  "a session is not due": { sessions: ({ due: _due, ...row }) => row },
+  "a claim is not counted": { sessions: (row) => (row.queue ? { ...row, queue: { ...row.queue, claimed: 0 } } : row) },
+  "a queue waits since another time": { items: (row) => ({ ...row, enqueuedAt: 1 }) },
+  "places end before items": { sessions: (row) => (row.queue ? { ...row, queue: { ...row.queue, back: 0 } } : row) },
+}
+
+const damagesOfUsage: Readonly<Record<string, Damage>> = {
+  "a call is missing": { calls: (row) => (row.callId === "u3" ? undefined : row) },
+  "a sum is missing": { sums: (row) => (row.kind === "session" ? undefined : row) },
+  "a sum is wrong": { sums: (row) => ({ ...row, tally: { ...row.tally, output: row.tally.output + 1 } }) },
+  "a quarter-hour is wrong": { sums: (row) => ({ ...row, slots: row.slots.replace("1c,", "1d,") }) },
+  "a sum is there twice": { sums: (row) => ({ ...row, day: 1 }) },
+  "a session's usage is wrong": { sessions: ({ usage: _usage, ...row }) => row },
+  "a turn's usage is wrong": { turns: ({ usage: _usage, ...row }) => row },
+  "a turn is counted twice": { calls: (row) => (row.turn === "" ? row : { ...row, opensTurn: true }) },
+  "a turn that is none is counted": { calls: (row) => (row.turn === "" ? { ...row, opensTurn: true } : row) },
+}
+
 const damaged = (rows: StoreRows, damage: Damage): StoreRows =>
   Object.fromEntries(
     Object.entries(rows).map(([kind, list]) => {
@@ -138,6 +188,9 @@ it("MSG-02 the invariants hold of what the services write", async () => {
   assert.deepStrictEqual(problemsIn(await sound()), [])
 })
 
-it.each(Object.entries({ ...damages, ...damagesOfTurns }))("MSG-02 it is noticed when %s", async (_, damage) => {
-  assert.isNotEmpty(problemsIn(damaged(await sound(), damage)))
-})
+it.each(Object.entries({ ...damages, ...damagesOfTurns, ...damagesOfQueues, ...damagesOfUsage }))(
+  "MSG-02 it is noticed when %s",
+  async (_, damage) => {
+    assert.isNotEmpty(problemsIn(damaged(await sound(), damage)))
+  },
+)

@@ -11,8 +11,10 @@ import type { HeadMoveRow } from "../../packages/core/src/head/model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts, TrailStep, TreeRow } from "../../packages/core/src/message/model.ts"
 import type { SessionRow } from "../../packages/core/src/session/model.ts"
 import { differs, show } from "./differs.ts"
+import { queueProblems } from "./queue-invariants.ts"
 import type { StoreRows } from "./rows.ts"
 import { turnProblems } from "./turn-invariants.ts"
+import { usageProblems } from "./usage-invariants.ts"
 
 /** One sentence for each thing that does not hold. Empty: all does. */
 export const problemsIn = (rows: StoreRows): ReadonlyArray<string> => {
@@ -23,6 +25,8 @@ export const problemsIn = (rows: StoreRows): ReadonlyArray<string> => {
     ...rows.sessions.flatMap((session) => sessionProblems(session, rows, store)),
     ...journalProblems(rows),
     ...turnProblems(rows),
+    ...queueProblems(rows),
+    ...usageProblems(rows),
   ]
 }
 

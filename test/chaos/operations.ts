@@ -6,9 +6,11 @@ import type { Services } from "../../packages/core/src/services.ts"
 import { Heads } from "../../packages/core/src/head/service.ts"
 import { History } from "../../packages/core/src/history/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
+import { Queue } from "../../packages/core/src/queue/service.ts"
 import { QueryViews } from "../../packages/core/src/query-view/service.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
 import { Turns } from "../../packages/core/src/turn/service.ts"
+import { Usage } from "../../packages/core/src/usage/service.ts"
 
 export interface Operation {
   readonly name: string
@@ -50,6 +52,22 @@ export const result = (id: string, call: string) => ({
   id,
   body: { role: "tool", content: [{ type: "tool-result", callId: call, output: "found" }] },
 })
+
+const withQueue = (use: (queue: Queue["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Queue), use)
+const withUsage = (use: (usage: Usage["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Usage), use)
+
+/** What a call of a model used. */
+export const spent = (callId: string, output: number) => ({
+  ...{ callId, provider: "openai", model: "gpt-5", at: Date.UTC(2026, 0, 1, 12) },
+  ...{ input: 1_000, output, cacheRead: 100, cost: 5 * output },
+})
+
+/** Two that wait. */
+const queued = withQueue((queue) =>
+  Effect.andThen(queue.enqueue("s1", user("q1"), { clientRequestId: "r1" }), queue.enqueue("s1", user("q2"))),
+)
 
 /** A turn that has made a call which nobody has answered, and is writing something. */
 const working = Effect.gen(function* () {
@@ -156,6 +174,36 @@ export const operations: ReadonlyArray<Operation> = [
     name: "end a turn that waits",
     prepare: working,
     run: withTurns((turns) => turns.end("s1", 1, { outcome: "needs_input", calls: ["call1"] })),
+  },
+  {
+    name: "enqueue",
+    prepare: queued,
+    run: withQueue((queue) => queue.enqueue("s1", user("q3"), { clientRequestId: "r3", placement: "front" })),
+  },
+  { name: "claim", prepare: queued, run: withQueue((queue) => queue.claim("s1")) },
+  {
+    name: "clear a queue",
+    prepare: Effect.andThen(
+      queued,
+      withQueue((queue) => queue.pause("s1")),
+    ),
+    run: withQueue((queue) => queue.clear("s1")),
+  },
+  {
+    name: "record a call",
+    prepare: Effect.andThen(
+      working,
+      withUsage((usage) => usage.record("s1", spent("u1", 10), { epoch: 1 })),
+    ),
+    run: withUsage((usage) => usage.record("s1", spent("u2", 20), { epoch: 1 })),
+  },
+  {
+    name: "record more of a call",
+    prepare: Effect.andThen(
+      working,
+      withUsage((usage) => usage.record("s1", spent("u1", 10), { epoch: 1 })),
+    ),
+    run: withUsage((usage) => usage.record("s1", { ...spent("u1", 30), model: "gpt-5-mini" }, { epoch: 1 })),
   },
   { name: "rename", run: withSessions((sessions) => sessions.rename("s1", "Second")) },
 ]

@@ -7,6 +7,12 @@ import type { BranchRow, EntryRow, TreeRow } from "../../packages/core/src/messa
 import { BranchTable, EntryTable, TreeTable } from "../../packages/core/src/message/model.ts"
 import type { ProjectRow } from "../../packages/core/src/project/model.ts"
 import { ProjectTable } from "../../packages/core/src/project/model.ts"
+import type { OperationRow } from "../../packages/core/src/operation/model.ts"
+import { OperationTable } from "../../packages/core/src/operation/model.ts"
+import type { QueueItemRow } from "../../packages/core/src/queue/model.ts"
+import { QueueItemTable } from "../../packages/core/src/queue/model.ts"
+import type { UsageRow, UsageSumRow } from "../../packages/core/src/usage/model.ts"
+import { UsageSumTable, UsageTable } from "../../packages/core/src/usage/model.ts"
 import type { SessionRow } from "../../packages/core/src/session/model.ts"
 import { SessionTable } from "../../packages/core/src/session/model.ts"
 import type { QueryViewRow } from "../../packages/core/src/query-view/model.ts"
@@ -26,6 +32,10 @@ export interface StoreRows {
   readonly moves: ReadonlyArray<HeadMoveRow>
   readonly turns: ReadonlyArray<TurnRow>
   readonly views: ReadonlyArray<QueryViewRow>
+  readonly items: ReadonlyArray<QueueItemRow>
+  readonly receipts: ReadonlyArray<OperationRow>
+  readonly calls: ReadonlyArray<UsageRow>
+  readonly sums: ReadonlyArray<UsageSumRow>
 }
 
 /** The table that each kind of row is in. */
@@ -38,6 +48,10 @@ export const rowTables: { readonly [Kind in keyof StoreRows]: AnyTable } = {
   moves: HeadMoveTable,
   turns: TurnTable,
   views: QueryViewTable,
+  items: QueueItemTable,
+  receipts: OperationTable,
+  calls: UsageTable,
+  sums: UsageSumTable,
 }
 
 /** Rows by kind, given a way to read a whole table in the order of its key. */
