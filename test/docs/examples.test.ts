@@ -3,12 +3,13 @@
  * behind it says. There has to be one.
  */
 import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { basename, join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
-const pages = ["README.md"]
+const guides = join("docs", "guides")
+const pages = ["README.md", ...readdirSync(guides).map((name) => join(guides, name))]
 
 interface Example {
   readonly line: number
@@ -38,7 +39,7 @@ describe.each(pages)("%s", (page) => {
   it.each(examplesOf(page))(
     "API-01 the example at line $line runs, and prints what it says",
     async (example) => {
-      const file = join(directory, `line-${example.line}.mts`)
+      const file = join(directory, `${basename(page, ".md")}-${example.line}.mts`)
       writeFileSync(file, example.code)
       const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "-C", "@skein/source", file], {
         env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined },

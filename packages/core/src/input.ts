@@ -8,7 +8,6 @@ import * as z from "zod/mini"
 import { conforms } from "./conforms.ts"
 import { InvalidInput } from "./storage/error.ts"
 import { problemIn } from "./storage/json.ts"
-import type { OfUndefined } from "./storage/json.ts"
 
 /** Checks `value`. Fields are named from `name` on: `filter.limit`. */
 export const checkInput = <Schema extends z.ZodMiniType>(
@@ -56,15 +55,18 @@ const problemOf = (issue: z.core.$ZodIssue): string => {
   }
 }
 
-/** Checks that a value is JSON, and says where it is not. */
+/**
+ * Checks that a value is JSON, and says where it is not. A property that is `undefined` counts as absent, for SDKs spell
+ * out what they leave open; it has to be left out of what is stored.
+ */
 export const checkJson = (value: unknown, name: string): Effect.Effect<void, InvalidInput> => {
   const problem = jsonProblem(value, name)
   return problem === undefined ? Effect.void : Effect.fail(problem)
 }
 
 /** As `checkJson`, at once. */
-export const jsonProblem = (value: unknown, name: string, ofUndefined?: OfUndefined): InvalidInput | undefined => {
-  const found = problemIn(value, ofUndefined)
+export const jsonProblem = (value: unknown, name: string): InvalidInput | undefined => {
+  const found = problemIn(value, "absent")
   return found && new InvalidInput({ field: `${name}${found.path}`, value: found.value, problem: found.problem })
 }
 

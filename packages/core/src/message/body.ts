@@ -138,8 +138,7 @@ const problemInBodies = (message: MessageInput, name: string): InvalidInput | un
   }
   for (const field of jsonFields) {
     if (message[field] === undefined) continue
-    // SDKs spell out fields that they leave open.
-    const problem = jsonProblem(message[field], `${name}.${field}`, "absent")
+    const problem = jsonProblem(message[field], `${name}.${field}`)
     if (problem !== undefined) return problem
   }
   const empty = bodyFields.find((field) => message[field] === null)
