@@ -60,8 +60,14 @@ const withUsage = (use: (usage: Usage["Service"]) => Effect.Effect<unknown, unkn
 
 /** What a call of a model used. */
 export const spent = (callId: string, output: number) => ({
-  ...{ callId, provider: "openai", model: "gpt-5", at: Date.UTC(2026, 0, 1, 12) },
-  ...{ input: 1_000, output, cacheRead: 100, cost: 5 * output },
+  callId,
+  provider: "openai",
+  model: "gpt-5",
+  at: Date.UTC(2026, 0, 1, 12),
+  input: 1_000,
+  output,
+  cacheRead: 100,
+  cost: 5 * output,
 })
 
 /** Two that wait. */
@@ -162,7 +168,11 @@ export const operations: ReadonlyArray<Operation> = [
     name: "end a turn",
     prepare: working,
     run: withTurns((turns) =>
-      turns.end("s1", 1, { outcome: "completed", messages: [result("r1", "call1"), assistant("n1")] }),
+      turns.end("s1", 1, {
+        outcome: "completed",
+        messages: [result("r1", "call1"), assistant("n1")],
+        usage: [spent("u1", 10)],
+      }),
     ),
   },
   {

@@ -23,6 +23,8 @@ export interface Child {
   readonly go: () => void
   /** The first thing that it reports on its way. Rejects when it ends without. */
   readonly news: Promise<unknown>
+  /** Calls `hear` with everything that it reports on its way from now on. */
+  readonly listen: (hear: (news: unknown) => void) => void
   /** What it reports at the end. Rejects when it ends without. */
   readonly result: Promise<unknown>
   /** `kill -9`. Resolves when the system has let go of everything that the process held. */
@@ -105,6 +107,11 @@ export const start = (name: string, options: unknown): Child => {
     ready: said((message) => (message._tag === "Ready" ? { said: undefined } : undefined)),
     go: () => void child.send("go"),
     news: said((message) => (message._tag === "News" ? { said: message.news } : undefined)),
+    listen: (hear) => {
+      child.on("message", (message: FromChild) => {
+        if (message._tag === "News") hear(message.news)
+      })
+    },
     result: said((message) => (message._tag === "Done" ? { said: message.result } : undefined)),
     kill: async () => {
       child.kill("SIGKILL")
