@@ -29,6 +29,8 @@ import type { TurnOutcome } from "../../src/turn/model.ts"
 import * as turns from "../../src/turn/program.ts"
 import { naive } from "../support/naive-backend.ts"
 
+const nothing: turns.LastWrites = { entries: [], calls: [] }
+
 /** Runs everything that can run: tasks of fibers are microtasks here. */
 const quiet = () => new Promise<void>((resume) => void setImmediate(resume))
 
@@ -261,7 +263,9 @@ export const makeWriter = (world: World, ops: ReadonlyArray<Op>, isElsewhere = f
       case "hint":
         return world.gates.changed?.()
       case "end":
-        return commit(turns.end(scope, "s", turn.epoch, [], { outcome: op.outcome }, 0))
+        return commit(
+          turns.end(scope, "s", turn.epoch, nothing, { outcome: op.outcome }, { now: 0, prices: undefined }),
+        )
     }
   }
   let next = 0
