@@ -130,7 +130,7 @@ export default {
       // A program by its name, or one of a concept whose programs fill more than a file.
       files: [
         "packages/core/src/*/program.ts",
-        "packages/core/src/message/{path,tree,placement}.ts",
+        "packages/core/src/message/{path,tree,placement,view}.ts",
         "packages/core/src/session/{list,tree}.ts",
         "packages/core/src/history/{boundary,rounds,stretches}.ts",
         "packages/core/src/queue/{claim,dispatch,line,state}.ts",

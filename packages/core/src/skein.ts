@@ -38,6 +38,7 @@ import type {
   MessagePage,
   PageQuery,
   PromptsQuery,
+  SessionView,
 } from "./message/service.ts"
 import { Projects } from "./project/service.ts"
 import type { Project, ProjectList, Relocated } from "./project/service.ts"
@@ -250,6 +251,20 @@ export interface Skein<M = Json> {
     ): Promise<{ readonly message: Message<M>; readonly onPath: boolean }>
     /** What people see on the path: the last page, or the one before, after or around a message. */
     page(session: string, query?: PageQuery & CallOptions): Promise<MessagePage<M>>
+    /**
+     * The conversation as it changes: session, last messages with what else was said in their places, what is still being
+     * written, and the queue. One state of all of it, at once, then at most thirty times a second.
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * const { id } = await skein.sessions.create()
+     * await skein.messages.append(id, "Hello")
+     * for await (const { messages } of skein.messages.watch(id)) {
+     *   messages.length // => 1
+     *   break
+     * }
+     */
+    watch(session: string, options?: { readonly limit?: number } & CallOptions): AsyncIterable<SessionView<M>>
     get(session: string, message: string, options?: CallOptions): Promise<Message<M>>
     count(session: string, options?: CallOptions): Promise<number>
     /** The user's own prompts on the path, newest first. */
@@ -633,6 +648,8 @@ const open = async <M = Json>(
       commitUserMessage: (session, submission, options) =>
         typed(call(options, (own) => messages.commitUserMessage(toSubmission(session, submission), own))),
       page: (session, query) => typed(call(query, (own) => messages.page(session, own), "query")),
+      watch: (session, options) =>
+        iterate(options, (own) => messages.watch(session, own)) as AsyncIterable<SessionView<M>>,
       get: (session, message, options) => typed(plainCall(options, () => messages.get(session, message))),
       count: (session, options) => plainCall(options, () => messages.count(session)),
       prompts: (session, query) => typed(call(query, (own) => messages.prompts(session, own), "query")),

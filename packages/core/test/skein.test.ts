@@ -97,6 +97,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["messages.appendMany", ["s", ["text"]], "options"],
   ["messages.commitUserMessage", ["s", { messageKey: "k", message: "text" }], "options"],
   ["messages.page", ["s"], "query"],
+  ["messages.watch", ["s"], "options"],
   ["messages.get", ["s", "m1"], "options"],
   ["messages.count", ["s"], "options"],
   ["messages.prompts", ["s"], "query"],
@@ -157,7 +158,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
 const plain = new Set([
   ...["get", "latest", "resolve", "list", "watch", "tree", "children"].map((verb) => `sessions.${verb}`),
   ...["moves", "branches", "deepest"].map((verb) => `heads.${verb}`),
-  ...["page", "get", "count", "prompts", "siblings", "path"].map((verb) => `messages.${verb}`),
+  ...["page", "watch", "get", "count", "prompts", "siblings", "path"].map((verb) => `messages.${verb}`),
   "projects.get",
   "projects.list",
   "history.read",

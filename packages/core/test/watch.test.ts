@@ -51,7 +51,7 @@ const collecting = <A, E>(stream: Stream.Stream<A, E>) =>
   })
 
 describe("watch", () => {
-  it.effect("SES-13 the first value comes at once, and a change thirty times a second at most", () =>
+  it.effect("SES-13, MSG-10 the first value comes at once, and a change thirty times a second at most", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const storage = yield* opened
@@ -89,7 +89,7 @@ describe("watch", () => {
     ),
   )
 
-  it.effect("SES-13 what says the same is left out, and what does not concern it is not looked at", () =>
+  it.effect("SES-13, MSG-10 what says the same is left out, and what does not concern it is not looked at", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const storage = yield* opened
@@ -114,7 +114,7 @@ describe("watch", () => {
     ),
   )
 
-  it.effect("SES-13 who pulls slowly gets the newest value, and nothing that fell between", () =>
+  it.effect("SES-13, MSG-10 who pulls slowly gets the newest value, and nothing that fell between", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const storage = yield* opened
@@ -130,32 +130,34 @@ describe("watch", () => {
     ),
   )
 
-  it.effect("SES-13 a commit between its beginning and its first look is in the first value or the second", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const storage = yield* opened
-        let first = true
-        const rows = watch(storage, {
-          concerns: () => true,
-          look: () =>
-            Effect.gen(function* () {
-              const seen = yield* storage.read(all)
-              if (first) {
-                first = false
-                yield* storage.transact(put(1))
-              }
-              return seen
-            }),
-        })
-        const { fiber, values } = yield* collecting(rows)
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(values.map(numbers), [[], [1]])
-        yield* Fiber.interrupt(fiber)
-      }),
-    ),
+  it.effect(
+    "SES-13, MSG-10 a commit between its beginning and its first look is in the first value or the second",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const storage = yield* opened
+          let first = true
+          const rows = watch(storage, {
+            concerns: () => true,
+            look: () =>
+              Effect.gen(function* () {
+                const seen = yield* storage.read(all)
+                if (first) {
+                  first = false
+                  yield* storage.transact(put(1))
+                }
+                return seen
+              }),
+          })
+          const { fiber, values } = yield* collecting(rows)
+          yield* TestClock.adjust("1 second")
+          assert.deepStrictEqual(values.map(numbers), [[], [1]])
+          yield* Fiber.interrupt(fiber)
+        }),
+      ),
   )
 
-  it.effect("SES-13 it ends when the store is closed; one that begins afterwards fails with Closed", () =>
+  it.effect("SES-13, MSG-10 it ends when the store is closed; one that begins afterwards fails with Closed", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const storage = yield* opened
@@ -172,7 +174,7 @@ describe("watch", () => {
     ),
   )
 
-  it.effect("SES-13 a look that the close comes before is no failure, and one that fails by itself is", () =>
+  it.effect("SES-13, MSG-10 a look that the close comes before is no failure, and one that fails by itself is", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const storage = yield* opened
@@ -199,7 +201,7 @@ describe("watch", () => {
     ),
   )
 
-  it.effect("SES-13 something else than a row may tell that it has changed", () =>
+  it.effect("SES-13, MSG-10 something else than a row may tell that it has changed", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const storage = yield* opened
@@ -235,7 +237,7 @@ describe("watch", () => {
     ),
   )
 
-  it.effect("SES-13 a clock that is put back delays nothing for longer than the interval", () =>
+  it.effect("SES-13, MSG-10 a clock that is put back delays nothing for longer than the interval", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const storage = yield* opened

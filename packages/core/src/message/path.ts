@@ -6,7 +6,7 @@
  */
 import { Corrupt, StorageError } from "../storage/error.ts"
 import { fn } from "../storage/transaction.ts"
-import { BranchTable, EntryTable, trailLength } from "./model.ts"
+import { BranchTable, EntryTable, root, trailLength } from "./model.ts"
 import type { BranchRow, EntryRef, Facts, TrailStep } from "./model.ts"
 
 /** A path as far as it was read: its steps from the head back. */
@@ -131,6 +131,13 @@ export const positionsOf = ({ complete, steps }: Path, start?: EntryRef): Readon
 /** Whether a place is on a path that was read back to its branch. */
 export const isOnPath = ({ steps }: Path, { branch, pos }: EntryRef): boolean =>
   branch === 0 || steps.some((step) => step.branch === branch && pos >= 1 && pos <= step.upTo)
+
+/** The place that an entry of a path follows on it. */
+export const placeBefore = ({ steps }: Path, { branch, pos }: EntryRef): EntryRef => {
+  if (pos > 1) return { branch, pos: pos - 1 }
+  const parent = steps[steps.findIndex((step) => step.branch === branch) + 1]
+  return parent === undefined ? root : { branch: parent.branch, pos: parent.upTo }
+}
 
 /** Far enough to tell whether `ref` is on the path. */
 export const reaches =

@@ -465,12 +465,21 @@ export const page = fn(function* (
   window: (anchor: number | undefined, displays: number) => Window,
 ) {
   const session = yield* requireSession(scope, sessionId)
-  const { degraded, facts, head } = yield* standing(session)
-  const at = anchor === undefined ? undefined : yield* ordinalOf(session, head, facts, anchor)
-  const { from, to } = window(at, facts.displays)
-  const path = yield* readPath(session.treeId, head, facts, (step) => step.displays < from)
-  const rows = from > to ? [] : yield* readOrdinals(session.treeId, path, "byShown", from, to)
-  return { session, rows, from, to, displays: facts.displays, degraded }
+  const stands = yield* standing(session)
+  const at = anchor === undefined ? undefined : yield* ordinalOf(session, stands.head, stands.facts, anchor)
+  return yield* pageOf(session, stands, window(at, stands.facts.displays))
+})
+
+/** What people see between two ordinals of the path to where a session stands, and the path as far as it was read. */
+export const pageOf = fn(function* (
+  _tx,
+  { treeId }: SessionRow,
+  { degraded, facts, head }: Standing,
+  { from, to }: Window,
+) {
+  const path = yield* readPath(treeId, head, facts, (step) => step.displays < from)
+  const rows = from > to ? [] : yield* readOrdinals(treeId, path, "byShown", from, to)
+  return { rows, path, from, to, displays: facts.displays, degraded }
 })
 
 /** Facts of the path of a session. */

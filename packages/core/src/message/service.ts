@@ -18,18 +18,24 @@ import { sessionCalls } from "../call.ts"
 import type { InvalidCursor } from "../cursor.ts"
 import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
+import { toListedItem } from "../queue/record.ts"
+import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
 import { previewOf } from "../session/preview.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
+import { toSession } from "../session/record.ts"
 import { Settings } from "../settings.ts"
 import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
+import type { ChangedRow } from "../storage/changes.ts"
 import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { annotate } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { isUnreadable, maxRange } from "../storage/transaction.ts"
+import type { Unreadable } from "../storage/transaction.ts"
 import type { RunActive, StaleTurn } from "../turn/fence.ts"
+import { watch } from "../watch.ts"
 import { expectedFields, writeFields, writingOf } from "../write-options.ts"
 import { MessageInput as MessageInputSchema, textOf, toEntry } from "./body.ts"
 import type { MessageInput } from "./body.ts"
@@ -42,18 +48,24 @@ import {
   windowFrom,
   windowOf,
 } from "./page.ts"
+import { TreeTable } from "./model.ts"
+import type { EntryRow } from "./model.ts"
 import type { NewEntry } from "./placement.ts"
 import * as program from "./program.ts"
 import type { HeadMoved, MessageNotFound } from "./program.ts"
 import { toMessage } from "./record.ts"
 import type { Message } from "./record.ts"
+import { toViewed } from "./session-view.ts"
+import type { SessionView } from "./session-view.ts"
 import * as tree from "./tree.ts"
 import { userMessageId } from "./user-message-id.ts"
+import { view } from "./view.ts"
 
 export { HeadMoved, MessageNotFound } from "./program.ts"
 export type { MessageInput } from "./body.ts"
 export type { Message } from "./record.ts"
 export { userMessageId } from "./user-message-id.ts"
+export type { SessionView, ViewedMessage } from "./session-view.ts"
 
 /** How to append. */
 export interface AppendOptions {
@@ -175,6 +187,17 @@ export class Messages extends Context.Service<
     ) => Effect.Effect<MessagePage, MessageNotFound | InvalidCursor | Absent>
     /** All that people see on the path, from the first message on, in bounded memory. */
     readonly stream: (sessionId: string) => Stream.Stream<Message, MessageNotFound | InvalidCursor | Absent>
+    /**
+     * The conversation as it is now, at once and whenever it has changed, whoever changed it, in this process or another:
+     * at most thirty times a second. What stayed as it was stays the same object. Ends when the store is closed.
+     *
+     * @param options  `limit`: how many messages of the end of the path, 1 to 500, default 80
+     * @see MSG-10
+     *
+     * @example
+     * yield* Stream.runForEach(messages.watch("ses_1"), ({ messages, session }) => show(session.status, messages))
+     */
+    readonly watch: (sessionId: string, options?: { readonly limit?: number }) => Stream.Stream<SessionView, Absent>
     readonly get: (sessionId: string, messageId: string) => Effect.Effect<Message, MessageNotFound | Absent>
     /** Those of the messages that are there, in the order asked for. At most 500 ids. */
     readonly getMany: (
@@ -258,15 +281,41 @@ export class Messages extends Context.Service<
       ) {
         const anchor = given === undefined ? undefined : yield* toAnchor(sessionId, given)
         const found = yield* storage.read(program.page(settings, sessionId, anchor, window))
-        const { degraded, displays, from, rows, to } = found
+        const { degraded, displays, rows, to } = found
         const page: MessagePage = {
           messages: rows.map(toMessage),
           degraded,
-          ...(from > 1 && rows[0] !== undefined ? { before: cursorOf(sessionId, rows[0], from) } : {}),
+          ...cursorBefore(sessionId, found),
           ...(to < displays && rows.length > 0 ? { after: cursorOf(sessionId, rows.at(-1)!, to) } : {}),
         }
         return page
       })
+
+      /** Reads the view of a session again and again; its messages only when they can have changed. */
+      const looking = (sessionId: string, limit: number) => {
+        let mark: string | undefined
+        let page: Pick<SessionView, "messages" | "before" | "degraded"> = { messages: [], degraded: false }
+        return Effect.fnUntraced(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const seen = yield* storage.read(view(settings, sessionId, windowOf({ limit }), mark, now))
+          if (seen.page !== undefined) {
+            mark = seen.mark
+            page = {
+              messages: seen.alternatives.map(toViewed),
+              degraded: seen.page.degraded,
+              ...cursorBefore(sessionId, seen.page),
+            }
+          }
+          const { messages } = page
+          const found: SessionView = {
+            session: toSession(seen.session),
+            ...page,
+            drafts: messages.filter(({ draft }) => draft === true),
+            queue: seen.queue.map(toListedItem(now)),
+          }
+          return found
+        })
+      }
 
       const calls = sessionCalls("message", {
         append: Effect.fnUntraced(function* (sessionId: string, message: MessageInput, given: AppendOptions = {}) {
@@ -370,6 +419,17 @@ export class Messages extends Context.Service<
           Effect.flatMap(checkInput(SubmissionInput, submission, "submission"), ({ sessionId, ...message }) =>
             calls.commitUserMessage(sessionId, message, options),
           ),
+        watch: (sessionId, given = {}) =>
+          Stream.unwrap(
+            Effect.gen(function* () {
+              yield* checkId("sessionId", sessionId)
+              const { limit } = yield* checkInput(PathOptions, given, "options")
+              return watch(storage, {
+                look: looking(sessionId, limit),
+                concerns: isViewed(sessionId),
+              })
+            }),
+          ),
         stream: (sessionId) =>
           Stream.paginate<string | undefined, Message, MessageNotFound | InvalidCursor | Absent>(
             undefined,
@@ -434,3 +494,18 @@ const checkAppendOptions = (given: AppendOptions): Effect.Effect<CheckedOptions,
       )
     : checkInput(AppendOptionsInput, given, "options")
 }
+
+/**
+ * Whether a view of the session may show something of a row. What is written to its branches and its queue changes its own
+ * row; what others change of what it inherits, that of the tree.
+ */
+const isViewed =
+  (sessionId: string) =>
+  ({ key, table }: ChangedRow): boolean =>
+    table === TreeTable.name || (table === SessionTable.name && (key === undefined || key[0] === sessionId))
+
+/** Where a page begins, unless it begins with the first message. */
+const cursorBefore = (
+  sessionId: string,
+  { from, rows: [first] }: { readonly from: number; readonly rows: ReadonlyArray<EntryRow | Unreadable> },
+) => (from > 1 && first !== undefined ? { before: cursorOf(sessionId, first, from) } : {})

@@ -34,50 +34,127 @@ export const getMessages = fn(function* (tx, scope: Scope, sessionId: string, me
   return rows.filter((_, i) => seen[i])
 })
 
-const placeOfRow = (row: Readonly<EntryRow> | Unreadable): EntryRef =>
+export const placeOfRow = (row: Readonly<EntryRow> | Unreadable): EntryRef =>
   isUnreadable(row) ? { branch: Number(row.key[1]), pos: Number(row.key[2]) } : row
 
 /**
  * The messages that follow the same place as this one: the one on the same branch first, then those that left there, in
  * the order they were made. One that cannot be read stands in its place.
  */
-export const siblings = fn(function* (tx, scope: Scope, sessionId: string, messageId: string) {
+export const siblings = fn(function* (_tx, scope: Scope, sessionId: string, messageId: string) {
   const session = yield* requireSession(scope, sessionId)
   const entry = yield* requireEntry(session, messageId)
   const before = yield* placeBefore(entry, session.treeId)
-  const places = [
-    ...(before.branch === 0 ? [] : [{ branch: before.branch, pos: before.pos + 1 }]),
-    ...(yield* branchesAt(session.treeId, before)).map((branch) => ({ branch, pos: 1 })),
-  ]
-  const messages: Array<Readonly<EntryRow> | Unreadable> = []
-  let index = 0
+  const [found] = yield* alternatives(session, [{ entry, before }])
+  return found!
+})
+
+/** An entry and the place that it follows. */
+export interface Following {
+  readonly entry: Readonly<EntryRow> | Unreadable
+  readonly before: EntryRef
+}
+
+/** All that follows one place, as far as people see it, and which of these it was asked for. */
+export interface Alternatives {
+  readonly messages: ReadonlyArray<Readonly<EntryRow> | Unreadable>
+  readonly index: number
+}
+
+/**
+ * For each entry, what else follows the same place. Where nothing does, no entry is read; entries of one branch are looked
+ * up together.
+ */
+export const alternatives = fn(function* (_tx, session: SessionRow, followings: ReadonlyArray<Following>) {
+  const leaving = yield* branchesLeaving(
+    session.treeId,
+    followings.map(({ before }) => before),
+  )
+  const wanted = followings.map(({ before, entry }) => {
+    const on = before.branch === 0 ? [] : [{ branch: before.branch, pos: before.pos + 1 }]
+    const off = (leaving.get(placeKey(before)) ?? []).map((branch) => ({ branch, pos: 1 }))
+    return { entry, places: [...on, ...off] }
+  })
+  const others = wanted.flatMap(({ entry, places }) => places.filter((place) => !isSamePlace(place, placeOfRow(entry))))
+  const found = yield* visibleEntries(session, others)
+  return wanted.map(({ entry, places }): Alternatives => {
+    const messages: Array<Readonly<EntryRow> | Unreadable> = []
+    let index = 0
+    for (const place of places) {
+      const isIt = isSamePlace(place, placeOfRow(entry))
+      const row = isIt ? entry : found.get(placeKey(place))
+      if (row === undefined || !(isIt || isUnreadable(row) || isDisplayed(row))) continue
+      if (isIt) index = messages.length
+      messages.push(row)
+    }
+    return { messages, index }
+  })
+})
+
+const placeKey = ({ branch, pos }: EntryRef): string => `${branch}.${pos}`
+
+/** The branches that left each of the places, oldest first. Those that cannot be read are nobody's. */
+const branchesLeaving = fn(function* (tx, treeId: string, places: ReadonlyArray<EntryRef>) {
+  const found = new Map<string, Array<number>>()
+  let open: ReadonlyArray<Span> = spansOf(places)
+  while (open.length > 0) {
+    const windows: ReadonlyArray<ReadonlyArray<Readonly<BranchRow> | Unreadable>> = yield* tx.all(
+      open.map(({ after, branch, from, to }) =>
+        tx.range(BranchTable, "byParent", {
+          ...(after === undefined ? { from: [treeId, branch, from] } : { after: [treeId, branch, ...after] }),
+          to: [treeId, branch, to],
+          unreadable: "keep",
+        }),
+      ),
+    )
+    const rest: Array<Span> = []
+    for (const [i, window] of windows.entries()) {
+      const rows = window.filter((row): row is Readonly<BranchRow> => !isUnreadable(row))
+      for (const { branch, forkAt, parent } of rows) {
+        const key = placeKey({ branch: parent, pos: forkAt })
+        const others = found.get(key)
+        if (others === undefined) found.set(key, [branch])
+        else others.push(branch)
+      }
+      const last = rows.at(-1)
+      if (window.length === maxRange && last !== undefined)
+        rest.push({ ...open[i]!, after: [last.forkAt, last.branch] })
+    }
+    open = rest
+  }
+  return found
+})
+
+/** A run of places on a branch; behind a branch that left one of them, where that is given. */
+interface Span {
+  readonly branch: number
+  readonly from: number
+  readonly to: number
+  readonly after?: readonly [forkAt: number, branch: number]
+}
+
+/** For each branch, from the first place on it to the last. */
+const spansOf = (places: ReadonlyArray<EntryRef>): ReadonlyArray<Span> => {
+  const spans = new Map<number, Span>()
+  for (const { branch, pos } of places) {
+    const { from, to } = spans.get(branch) ?? { from: pos, to: pos }
+    spans.set(branch, { branch, from: Math.min(from, pos), to: Math.max(to, pos) })
+  }
+  return [...spans.values()]
+}
+
+/** Those of the places at which the session sees an entry, and what stands there. */
+const visibleEntries = fn(function* (_tx, session: SessionRow, places: ReadonlyArray<EntryRef>) {
+  const found = new Map<string, Readonly<EntryRow> | Unreadable>()
   for (let i = 0; i < places.length; i += maxRange) {
     const some = places.slice(i, i + maxRange)
     const rows: ReadonlyArray<Readonly<EntryRow> | Unreadable | undefined> = yield* entriesAt(session.treeId, some)
     const seen: ReadonlyArray<boolean> = yield* visiblePlaces(session, some)
     for (const [at, row] of rows.entries()) {
-      if (row === undefined || seen[at] !== true) continue
-      if (isSamePlace(placeOfRow(row), entry)) index = messages.length
-      else if (!isUnreadable(row) && !isDisplayed(row)) continue
-      messages.push(row)
+      if (row !== undefined && seen[at] === true) found.set(placeKey(some[at]!), row)
     }
   }
-  return { messages, index }
-})
-
-/** The branches that left a place, oldest first. */
-const branchesAt = fn(function* (tx, treeId: string, { branch, pos }: EntryRef) {
-  const found: Array<number> = []
-  for (;;) {
-    const last = found.at(-1)
-    const rows: ReadonlyArray<Readonly<BranchRow> | Unreadable> = yield* tx.range(BranchTable, "byParent", {
-      prefix: [treeId, branch, pos],
-      ...(last !== undefined && { after: [treeId, branch, pos, last] as const }),
-      unreadable: "keep",
-    })
-    found.push(...rows.map((row) => (isUnreadable(row) ? Number(row.key[1]) : row.branch)))
-    if (rows.length < maxRange) return found
-  }
+  return found
 })
 
 /** Which of the places the session sees. */

@@ -182,8 +182,22 @@ export const list = fn(function* (
   now: number,
 ) {
   const queue = yield* openQueue(scope, sessionId, now)
-  let last = after === undefined ? undefined : yield* requireStored(queue, after)
-  let position = last === undefined ? 1 : (yield* positionOf(queue, last)) + 1
+  if (after === undefined) return yield* listBehind(sessionId, undefined, 1, limit, now)
+  const last = yield* requireStored(queue, after)
+  return yield* listBehind(sessionId, last, (yield* positionOf(queue, last)) + 1, limit, now)
+})
+
+/** The items behind one, or from the first one on, of which the first has the position. */
+export const listBehind = fn(function* (
+  _tx,
+  sessionId: string,
+  after: Item | undefined,
+  first: number,
+  limit: number,
+  now: number,
+) {
+  let last = after
+  let position = first
   const listed: Array<Listed> = []
   for (;;) {
     const rows: ReadonlyArray<Found> = yield* itemsAfter(sessionId, last)

@@ -56,6 +56,13 @@ export const entryOf = ({ id, message: { blank: _blank, ...message }, sessionId 
   role: "user",
 })
 
+export const toListedItem =
+  (now: number) =>
+  ({ item, position }: { readonly item: Found; readonly position: number }): ListedItem => ({
+    ...toQueueItem(item, now),
+    position,
+  })
+
 export const toQueueItem = (item: Found, now: number): QueueItem => {
   if (!isReadable(item)) {
     return { id: idOf(item), state: "queued", attempts: 0, unreadable: item.problem }

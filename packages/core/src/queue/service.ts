@@ -45,7 +45,7 @@ import type { EnqueueOptions, QueueMessage, QueuePatch } from "./input.ts"
 import type { QueueItemRow } from "./model.ts"
 import * as program from "./program.ts"
 import type { Enqueued, ItemNotFound, Pausing } from "./program.ts"
-import { toQueueItem } from "./record.ts"
+import { toListedItem, toQueueItem } from "./record.ts"
 import type { ListedItem, QueueItem } from "./record.ts"
 
 export { LeaseLost } from "./claim.ts"
@@ -284,7 +284,7 @@ export class Queue extends Context.Service<
             const { after, limit } = yield* checkInput(ListInput, given, "query")
             const time = yield* now
             const items = yield* storage.read(program.list(settings, sessionId, { after, limit }, time))
-            return items.map(({ item, position }) => ({ ...toQueueItem(item, time), position }))
+            return items.map(toListedItem(time))
           }),
           count: Effect.fnUntraced(function* (sessionId: string) {
             return yield* storage.read(program.count(settings, sessionId, yield* now))
