@@ -137,3 +137,34 @@ export const faulty = <S extends Openable>(store: S): Faulty<S> => {
     store: changed(store, { run: failing }),
   }
 }
+
+/** A store whose writes wait until a law lets them go on. */
+export interface Held<S> {
+  readonly store: S
+  readonly hold: () => void
+  /** Lets go on what waits, and what comes. */
+  readonly release: () => void
+  /** How many writes wait. */
+  readonly waiting: () => number
+}
+
+export const held = <S extends Openable>(store: S): Held<S> => {
+  let waiting: Array<() => void> | undefined
+  return {
+    hold: () => {
+      waiting = []
+    },
+    release: () => {
+      const begin = waiting ?? []
+      waiting = undefined
+      for (const one of begin) one()
+    },
+    waiting: () => waiting?.length ?? 0,
+    store: changed(store, {
+      run: (run) => (machine, options, done) => {
+        if (waiting === undefined || options.mode === "read") run(machine, options, done)
+        else waiting.push(() => run(machine, options, done))
+      },
+    }),
+  }
+}

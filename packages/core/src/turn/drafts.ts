@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
 import type { EntryRef, EntryRow } from "../message/model.ts"
+import { isDisplayed, isReplayed } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
 import { refOf } from "../message/program.ts"
 import { InvalidInput } from "../storage/error.ts"
@@ -69,11 +70,15 @@ export const makeDrafts = <E>(options: {
     const refuse = (field: string, value: unknown, problem: string) => new InvalidInput({ field, value, problem })
 
     /** What is wrong with content for the message that is being written. */
-    const misfit = ({ id, role }: NewEntry): InvalidInput | undefined => {
+    const misfit = (next: NewEntry): InvalidInput | undefined => {
       if (current === undefined) return undefined
+      const { id, role } = next
       const { entry } = current
       if (entry.id !== id) return refuse("message.id", id, `must be ${entry.id}: settle that first`)
       if (entry.role !== role) return refuse("message.role", role, `must stay ${entry.role}: settle that first`)
+      if (isDisplayed(entry) !== isDisplayed(next) || isReplayed(entry) !== isReplayed(next)) {
+        return refuse("message", id, "must keep the bodies it began with: shown, replayed, or both")
+      }
       return undefined
     }
 
@@ -163,8 +168,10 @@ export const makeDrafts = <E>(options: {
       }),
       end: writing.withPermit(
         Effect.sync(() => {
+          const unstored = current?.isDirty === true ? current.entry : undefined
           hasEnded = true
-          return current?.isDirty === true ? current.entry : undefined
+          current = undefined
+          return unstored
         }),
       ),
     }

@@ -3,8 +3,17 @@
  */
 import type { Law } from "../../law.ts"
 import { beginLaws } from "./begin.ts"
+import { draftLaws } from "./drafts.ts"
 import { endLaws } from "./end.ts"
 import { fenceLaws } from "./fence.ts"
+import { runLaws } from "./run.ts"
 import { turnUsageLaws } from "./usage.ts"
 
-export const turnLaws: ReadonlyArray<Law> = [...beginLaws, ...fenceLaws, ...endLaws, ...turnUsageLaws]
+export const turnLaws: ReadonlyArray<Law> = [
+  ...beginLaws,
+  ...fenceLaws,
+  ...endLaws,
+  ...runLaws,
+  ...draftLaws,
+  ...turnUsageLaws,
+]

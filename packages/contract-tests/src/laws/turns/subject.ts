@@ -5,6 +5,7 @@ import { EntryTable, SessionTable } from "@skein/core"
 import type { Services } from "@skein/core"
 import { Maintenance } from "@skein/core/maintenance"
 import type { RecoverOptions } from "@skein/core/maintenance"
+import { Messages } from "@skein/core/message"
 import type { MessageInput } from "@skein/core/message"
 import { Storage, Tx } from "@skein/core/storage"
 import type { InvalidInput, StorageError } from "@skein/core/storage"
@@ -122,6 +123,8 @@ export const entryOf = (treeId: string, id: string) =>
       }),
     ),
   )
+
+export const messageOf = (sessionId: string, id: string) => Messages.use((messages) => messages.get(sessionId, id))
 
 /** Says the same as `said`, in other words. */
 export const saying = (id: string, text: string): MessageInput => {
