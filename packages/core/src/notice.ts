@@ -9,6 +9,7 @@ import type { MoveReason } from "./head/model.ts"
 import type { EntryRow } from "./message/model.ts"
 import type { QueryViewRow } from "./query-view/model.ts"
 import type { SessionFailure, SessionStatus } from "./session/model.ts"
+import type { NewFrame } from "./stream/frame.ts"
 import type { TurnRow } from "./turn/model.ts"
 
 interface OfSession {
@@ -101,13 +102,11 @@ export interface QueryViewChanged extends OfSession {
   readonly view: Readonly<QueryViewRow>
 }
 
-/** An event of a running turn was applied, and readers are to be told this. Its number and its id are its turn's. */
+/** An event of a running turn was applied, and readers are to be told this. */
 export interface EventProjected {
   readonly _tag: "EventProjected"
   readonly sessionId: string
-  readonly turn: string
-  readonly event: string
-  readonly data: unknown
+  readonly frame: Omit<NewFrame, "createdAt">
 }
 
 export type SessionNotice =

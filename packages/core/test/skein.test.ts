@@ -117,7 +117,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["turns.abort", ["r"], "options"],
   ["turns.recover", [], "options"],
   ["turns.list", ["s"], "query"],
-  ["turns.project", ["r", { epoch: 1, sequence: 1, id: "e", data: 1 }, () => ({ frame: 1 })], "options"],
+  ["turns.project", ["r", { epoch: 1, sequence: 1, id: "e", data: 1 }, () => ({ frame: { data: 1 } })], "options"],
   ["turns.begin", ["s", { prompt: "text" }], "options"],
   ["turns.heartbeat", ["r", 1], "options"],
   ["turns.end", ["r", 1, { outcome: "completed" }], "options"],

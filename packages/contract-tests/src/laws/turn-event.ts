@@ -2,9 +2,11 @@
  * Laws of events: what an agent tells of a turn is applied once.
  */
 import { Messages } from "@skein/core/message"
+import { Streams } from "@skein/core/stream"
 import { Turns } from "@skein/core/turn"
 import type { Mapper, Meaning, TurnEvent } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { atTime } from "../clock.ts"
 import { check, equal } from "../equal.ts"
 import { law } from "../law.ts"
@@ -49,14 +51,14 @@ const call = (callId: string, input = 1, output = 1) => ({ callId, provider: "p"
 
 /** A turn that writes, calls a tool, and answers: told in eight events. */
 const story: ReadonlyArray<Meaning> = [
-  { frame: { type: "start" } },
+  { frame: { data: "start" } },
   { draft: text("a1", "I lo") },
-  { draft: text("a1", "I look"), frame: { type: "delta", text: "ok" } },
+  { draft: text("a1", "I look"), frame: { entry: "a1", offset: 4, data: "ok" } },
   { settle: text("a1", "I look it up.") },
   { entries: [said("r1"), said("r2")] },
   { draft: text("a2", "It") },
   {},
-  { settle: text("a2", "It is so."), entries: [said("a3")], frame: { type: "end" } },
+  { settle: text("a2", "It is so."), entries: [said("a3")], frame: { data: "end" } },
 ]
 const events = story.map((data, i) => event(i + 1, data))
 const wholeStory = ["u1", "a1", "r1", "r2", "a2", "a3"]
@@ -195,7 +197,10 @@ export const turnEventLaws: ReadonlyArray<Law> = [
         [{ settle: said("u9") }, "InvalidInput"],
         [{ draft: said("u9") }, "InvalidInput"],
         [{ entries: [said("a2"), { role: "assistant" }] }, "InvalidInput"],
-        [{ frame: Number.NaN }, "InvalidInput"],
+        [{ frame: { data: Number.NaN } }, "InvalidInput"],
+        [{ frame: { data: 1, entry: "a1" } }, "InvalidInput"],
+        [{ frame: { data: 1, id: "mine" } as never }, "InvalidInput"],
+        [{ frame: 5 as never }, "InvalidInput"],
         [{ settle: text("a1", "so"), usage: { ...call("c"), input: -1 } }, "InvalidInput"],
         [{ settle: text("a1", "so"), usage: [call("c"), { ...call("d"), output: 0.5 }] }, "InvalidInput"],
         [{ nonsense: 1 } as Meaning, "InvalidInput"],
@@ -229,7 +234,31 @@ export const turnEventLaws: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
-  law("TRN-06 USE-01 what an event used is counted once, for its turn, in the commit of what it says", (store) =>
+  law("TRN-06 readers are given the frames of events once, however often they are sent", (store) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        yield* begin("s")
+        const reservation = yield* Streams.use((streams) => streams.reserve("s"))
+        const { turn } = yield* Turns.use((turns) => turns.begin("s", { prompt: said("u1") }))
+        yield* reservation.bindTurn(turn.id)
+        for (const one of events) for (let i = 0; i < 3; i++) yield* project("s", one)
+        yield* end("s")
+        const frames = yield* Stream.runCollect(reservation.frames)
+        const told = frames.filter(({ id }) => id.startsWith("event."))
+        equal(
+          told.map(({ data, id, turn: of }) => [id, of, data]),
+          [
+            [`event.${turn.id}.e1`, turn.id, "start"],
+            [`event.${turn.id}.e3`, turn.id, "ok"],
+            [`event.${turn.id}.e8`, turn.id, "end"],
+          ],
+        )
+        equal(frames.at(-1)?.kind, "turn-terminal")
+      }),
+    ).pipe(withServices(store)),
+  ),
+
+  law("TRN-06 what an event used is counted once, for its turn, in the commit of what it says", (store) =>
     Effect.gen(function* () {
       yield* running("s")
       const used = (sessionId: string) =>
@@ -261,9 +290,9 @@ export const turnEventLaws: ReadonlyArray<Law> = [
         "until" in error ? error.until : error._tag,
       )
       const begun = yield* lease
-      yield* project("s", event(1, { frame: 1 })).pipe(atTime(5_000))
+      yield* project("s", event(1, { frame: { data: 1 } })).pipe(atTime(5_000))
       equal(yield* lease, Number(begun) + 4_000)
-      yield* project("s", event(1, { frame: 1 })).pipe(atTime(9_000))
+      yield* project("s", event(1, { frame: { data: 1 } })).pipe(atTime(9_000))
       equal(yield* lease, Number(begun) + 4_000)
     }).pipe(withServices(store)),
   ),

@@ -21,11 +21,11 @@ export interface Publication {
   readonly data: unknown
 }
 
-/** The frame that is published, or what is wrong with it. */
-export const toPublished = (given: Publication): Omit<NewFrame, "createdAt"> | InvalidInput => {
-  const input = parseInput(PublicationInput, given, "frame")
+/** The frame that is published, or what is wrong with it. `name` is what errors call it. */
+export const toPublished = (given: Publication, name = "frame"): Omit<NewFrame, "createdAt"> | InvalidInput => {
+  const input = parseInput(PublicationInput, given, name)
   if (input instanceof InvalidInput) return input
-  const problem = jsonProblem(input.data, "frame.data")
+  const problem = jsonProblem(input.data, `${name}.data`)
   if (problem !== undefined) return problem
   const { data, kind = "runtime-event", ...frame } = input
   return { ...frame, kind, json: JSON.stringify(data) }

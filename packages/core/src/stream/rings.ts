@@ -201,15 +201,7 @@ export class Rings extends Context.Service<
 
       yield* storage.observe((notices) => {
         for (const notice of notices as ReadonlyArray<SessionNotice>) {
-          if (notice._tag === "EventProjected") {
-            const { data, event, sessionId, turn } = notice
-            publish(sessionId, {
-              id: `event.${turn}.${event}`,
-              kind: "runtime-event",
-              turn,
-              json: JSON.stringify(data),
-            })
-          }
+          if (notice._tag === "EventProjected") publish(notice.sessionId, notice.frame)
           if (!("revision" in notice)) continue
           const { sessionId } = notice
           // A turn that begins is read soon, and its readers want all of it.

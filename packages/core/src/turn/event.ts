@@ -7,8 +7,9 @@ import { checkInput, checkJson, Text } from "../input.ts"
 import { toEntryWithId } from "../message/body.ts"
 import type { Makers, MessageInput } from "../message/body.ts"
 import { InvalidInput } from "../storage/error.ts"
-import { copyJson } from "../storage/json.ts"
 import type { Json } from "../storage/json.ts"
+import { toPublished } from "../stream/publication.ts"
+import type { Publication } from "../stream/publication.ts"
 import { toCall } from "../usage/input.ts"
 import type { UsageInput } from "../usage/input.ts"
 import type { NewCall } from "../usage/program.ts"
@@ -28,6 +29,9 @@ export interface TurnEvent<D = Json> {
   readonly data: D
 }
 
+/** A frame of the turn, whose identity is the event's. */
+export type EventFrame = Omit<Publication, "id" | "turn">
+
 /** What an event means. All of it is written in one commit, in this order. */
 export interface Meaning<M = MessageInput> {
   /** The message that was being written, as it stays; without an id the last one that is being written. */
@@ -38,8 +42,8 @@ export interface Meaning<M = MessageInput> {
   readonly draft?: M
   /** Model calls; without a `turnId` they are the turn's. */
   readonly usage?: UsageInput | ReadonlyArray<UsageInput>
-  /** What readers of the live stream are told, as JSON. */
-  readonly frame?: unknown
+  /** What readers of the live stream are told. */
+  readonly frame?: EventFrame
 }
 
 /** What an event means, to the caller's own agent. Pure: it may be asked of an event that turns out to be a repetition. */
@@ -64,14 +68,15 @@ export const toProjection = Effect.fnUntraced(function* (
   yield* checkInput(MapperInput, mapper, "mapper")
   const meaning = yield* checkInput(MeaningInput, mapper(given) ?? {}, "meaning")
   const { draft, entries, frame, settle, usage } = meaning
-  if (frame !== undefined) yield* checkJson(frame, "meaning.frame")
+  const published = frame === undefined ? undefined : toPublished(frame, "meaning.frame")
+  if (published instanceof InvalidInput) return yield* Effect.fail(published)
   const made = (message: unknown, name: string) => toProjected(makers, message as MessageInput, now, `meaning.${name}`)
   const projection: Projection = {
     settle: settle === undefined ? undefined : yield* made(settle, "settle"),
     entries: yield* Effect.forEach(entries ?? [], (message, i) => made(message, `entries[${i}]`)),
     draft: draft === undefined ? undefined : yield* made(draft, "draft"),
     calls: yield* toCalls(usage),
-    frame: frame === undefined ? undefined : copyJson(frame),
+    frame: published,
   }
   for (const name of ["settle", "draft"] as const) {
     if (projection[name]?.entry.role !== "user") continue
@@ -106,6 +111,10 @@ const toCalls = Effect.fnUntraced(function* (usage: unknown) {
   return calls
 })
 
+/** Whose frame it is says the event. */
+const isOfTurn = (frame: unknown): boolean =>
+  typeof frame !== "object" || frame === null || (!("id" in frame) && !("turn" in frame))
+
 const TurnEventInput = z.strictObject({
   id: Text.check(z.minLength(1), z.maxLength(1_000)),
   sequence: z.int().check(z.positive()),
@@ -118,5 +127,5 @@ const MeaningInput = z.strictObject({
   entries: z.optional(z.array(z.unknown())),
   draft: z.optional(z.unknown()),
   usage: z.optional(z.unknown()),
-  frame: z.optional(z.unknown()),
+  frame: z.optional(z.custom<EventFrame>(isOfTurn, "is the event's: leave out id and turn")),
 })

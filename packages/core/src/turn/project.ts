@@ -16,6 +16,7 @@ import type { SessionRow } from "../session/model.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
 import { fn } from "../storage/transaction.ts"
+import type { NewFrame } from "../stream/frame.ts"
 import { applyUsage, planUsage } from "../usage/program.ts"
 import type { NewCall, Recording, UsagePlan } from "../usage/program.ts"
 import { judge, withApplied } from "./applied.ts"
@@ -41,7 +42,7 @@ export interface Projection {
   /** Model calls; those that name no turn are this one's. */
   readonly calls: ReadonlyArray<NewCall>
   /** What readers of the live stream are told. */
-  readonly frame: unknown
+  readonly frame: Omit<NewFrame, "createdAt"> | undefined
 }
 
 /** What became of an event. */
@@ -105,8 +106,10 @@ export const project = fn(function* (
   if (usage !== undefined) applyUsage(tx, usage)
   tx.update(TurnTable, [sessionId, epoch], (row) => ({ ...row, applied: withApplied(row.applied, event) }))
   tx.update(SessionTable, [sessionId], (row) => renewed(row, now))
-  if (frame !== undefined)
-    notify(tx, { _tag: "EventProjected", sessionId, turn: turn.id, event: event.id, data: frame })
+  if (frame !== undefined) {
+    const id = `event.${turn.id}.${event.id}`
+    notify(tx, { _tag: "EventProjected", sessionId, frame: { ...frame, id, turn: turn.id } })
+  }
   return answer({ reply: "applied", entries: written })
 })
 

@@ -61,7 +61,7 @@ import type { TurnStart } from "./start.ts"
 import type { Ground, TurnAborted, Workbench } from "./run.ts"
 
 export type { Conflict } from "./applied.ts"
-export type { Mapper, Meaning, TurnEvent } from "./event.ts"
+export type { EventFrame, Mapper, Meaning, TurnEvent } from "./event.ts"
 export { RunActive, StaleTurn } from "./fence.ts"
 export type { OwnerGone } from "./fence.ts"
 export type { TurnRecord } from "./record.ts"
@@ -278,7 +278,7 @@ export class Turns extends Context.Service<
      * @example
      * const { reply } = yield* turns.project("ses_1", { epoch: 1, sequence: 1, id: "e1", data: { text: "Hi" } }, (event) => ({
      *   draft: { role: "assistant", body: event.data.text },
-     *   frame: event.data,
+     *   frame: { data: event.data },
      * }))
      * reply // => "applied"
      */

@@ -33,21 +33,17 @@ it.effect("TRN-06 readers are told of an event by its commit, after what it stor
         yield* Storage.use((storage) =>
           storage.observe((notices) => heard.push(...(notices as ReadonlyArray<SessionNotice>))),
         )
-        yield* project(1, { draft: answer, frame: { text: "Hi" } })
-        yield* project(1, { draft: answer, frame: { text: "Hi" } })
+        yield* project(1, { draft: answer, frame: { data: { text: "Hi" } } })
+        yield* project(1, { draft: answer, frame: { data: { text: "Hi" } } })
         yield* project(2, {})
-        yield* project(3, { settle: answer, frame: null })
+        yield* project(3, { settle: answer, frame: { kind: "action-required", data: null } })
         assert.deepStrictEqual(
-          heard.map((notice) =>
-            notice._tag === "EventProjected"
-              ? { event: notice.event, turn: notice.turn, data: notice.data }
-              : notice._tag,
-          ),
+          heard.map((notice) => (notice._tag === "EventProjected" ? notice.frame : notice._tag)),
           [
             "DraftStored",
-            { event: "e1", turn: "t1", data: { text: "Hi" } },
+            { id: "event.t1.e1", kind: "runtime-event", turn: "t1", json: '{"text":"Hi"}' },
             "EntriesCommitted",
-            { event: "e3", turn: "t1", data: null },
+            { id: "event.t1.e3", kind: "action-required", turn: "t1", json: "null" },
           ],
         )
       }),
@@ -60,8 +56,8 @@ it.effect("TRN-06 STO-04 what is only passing is relaxed, unless it is asked for
     Effect.gen(function* () {
       yield* begun
       engine.runs.length = 0
-      yield* project(1, { draft: answer, frame: 1 })
-      yield* project(2, { frame: 1 })
+      yield* project(1, { draft: answer, frame: { data: 1 } })
+      yield* project(2, { frame: { data: 1 } })
       yield* project(3, { draft: answer }, "strict")
       yield* project(4, { settle: answer })
       yield* project(5, { entries: [{ role: "tool", body: "done" }] })
