@@ -271,7 +271,7 @@ export const usageLaws: ReadonlyArray<Law> = [
         yield* refused({ turnId: "a b" }, "turnId", "characters")
         yield* refused({ outcome: "lost" }, "outcome", "completed")
         yield* refused({ tokens: 1 }, "tokens", "not a known field")
-        yield* refused({ raw: { a: undefined } }, "raw.a", "JSON")
+        yield* refused({ raw: { a: () => 1 } }, "raw.a", "JSON")
         yield* refused({ usage: { tokens: 1 } }, "usage", "report")
         yield* refused({ usage: { input_tokens: 1 }, input: 1 }, "input", "one of the two")
         yield* refused({ usage: { input_tokens: -1, output_tokens: 1 } }, "usage (input)", "whole number")
