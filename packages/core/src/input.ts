@@ -75,3 +75,10 @@ const unfit = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00
 
 /** Text that people read, such as a title: any characters but those that some engines would change. */
 export const Text = z.string().check(z.refine((text) => !unfit.test(text), "must be well-formed text without NUL"))
+
+/** By what it can do, since a signal may be of another realm or library. */
+export const isSignal = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  const { aborted, addEventListener, throwIfAborted } = value as Partial<AbortSignal>
+  return typeof aborted === "boolean" && typeof addEventListener === "function" && typeof throwIfAborted === "function"
+}

@@ -66,7 +66,8 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
   Layer.unwrap(Effect.map(checkLayerOptions(options), servicesWith))
 
 const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError, Backend> =>
-  Layer.mergeAll(Turns.layer, Maintenance.layer, Streams.layer).pipe(
+  Queue.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(Turns.layer, Maintenance.layer, Streams.layer)),
     Layer.merge(
       Layer.mergeAll(
         Sessions.layer,
@@ -74,7 +75,6 @@ const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError
         Messages.layer,
         Heads.layer,
         History.layer,
-        Queue.layer,
         QueryViews.layer,
         Usage.layer,
       ),

@@ -48,8 +48,11 @@ import { Queue } from "./queue/service.ts"
 import type {
   Claimed,
   ClaimOptions,
+  Dispatched,
+  DispatchOptions,
   Enqueued,
   EnqueueOptions,
+  InjectOptions,
   ListedItem,
   PauseOptions,
   Pausing,
@@ -58,7 +61,9 @@ import type {
   QueueMessage,
   QueuePatch,
   ResumeOptions,
+  WorkOptions,
 } from "./queue/service.ts"
+import { isSignal } from "./input.ts"
 import { layer } from "./services.ts"
 import type { LayerOptions, Services } from "./services.ts"
 import { Sessions } from "./session/service.ts"
@@ -101,6 +106,7 @@ import type {
   TurnEvent,
   TurnRecord,
   TurnsQuery,
+  NextItem,
   TurnStart,
 } from "./turn/service.ts"
 import { Usage } from "./usage/service.ts"
@@ -148,6 +154,8 @@ export interface Submission<M> {
 /** What a turn begins with, in one commit with the beginning. See `TurnStart`. */
 export type Start<M> =
   | { readonly prompt: NewMessage<M> }
+  | { readonly item: string }
+  | { readonly next: NextItem }
   | { readonly edit: string; readonly content: NewMessage<M> }
   | { readonly retry: string }
   | { readonly answer: NewMessage<M> | ReadonlyArray<NewMessage<M>> }
@@ -334,6 +342,29 @@ export interface Skein<M = Json> {
     reject(session: string, token: string, options?: TransactOptions & CallOptions): Promise<void>
     /** Takes a claimed item out that was sent. */
     complete(session: string, token: string, options?: TransactOptions & CallOptions): Promise<void>
+    /** For a loop of your own: begins a turn with an item, in one commit; or says why there is none to be had. */
+    dispatch(session: string, options?: DispatchOptions & CallOptions): Promise<Dispatched>
+    /** Hands the text items that wait over to the running turn, as what its user says now. */
+    injected(session: string, epoch: number, options?: InjectOptions & CallOptions): Promise<ReadonlyArray<Message<M>>>
+    /**
+     * Works off queues: runs `body` as a turn for one item after another, of the session first that has waited longest, until
+     * `signal` fires; then it lets the turns end that run, and returns.
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * await skein.sessions.create({ id: "s1" })
+     * await skein.queue.enqueue("s1", "Hello")
+     * const enough = new AbortController()
+     * await skein.queue.work(
+     *   async (turn) => {
+     *     await turn.settle({ role: "assistant", content: "Hi" })
+     *     enough.abort()
+     *   },
+     *   { signal: enough.signal },
+     * )
+     * await skein.messages.count("s1") // => 2
+     */
+    work(body: (turn: Turn<M>) => Promise<unknown>, options?: Omit<WorkOptions, "graceMs"> & CallOptions): Promise<void>
     /** Lets nothing be sent any more, until `resume` or until nothing waits. */
     pause(session: string, options?: PauseOptions & CallOptions): Promise<Pausing>
     /** Lets items be sent again. Answers whether the queue was paused. */
@@ -675,6 +706,14 @@ const open = async <M = Json>(
       renew: (session, token, options) => call(options, (own) => queue.renew(session, token, own)),
       release: (session, token, options) => call(options, (own) => queue.release(session, token, own)),
       reject: (session, token, options) => call(options, (own) => queue.reject(session, token, own)),
+      dispatch: (session, options) => call(options, (own) => queue.dispatch(session, own)),
+      injected: (session, epoch, options) => typed(call(options, (own) => queue.injected(session, epoch, own))),
+      // Its signal ends the work, and gives no call up.
+      work: async (body, given) => {
+        const { options = {}, signal } = parted(given, "options")
+        const ending = { ...options, graceMs, ...(signal !== undefined && { signal }) }
+        return run(queue.work(promiseBody(checkedBody(body), toInput), ending), undefined)
+      },
       complete: (session, token, options) => call(options, (own) => queue.complete(session, token, own)),
       pause: (session, options) => call(options, (own) => queue.pause(session, own)),
       resume: (session, options) => call(options, (own) => queue.resume(session, own)),
@@ -804,10 +843,6 @@ const checkedEffect = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A
   if (Effect.isEffect(effect)) return effect
   throw new InvalidInput({ field: "effect", value: effect, problem: "must be an Effect" })
 }
-
-/** By what it can do, since a signal may be of another realm or library. */
-const isSignal = ({ aborted, addEventListener, throwIfAborted }: Partial<AbortSignal> = {}): boolean =>
-  typeof aborted === "boolean" && typeof addEventListener === "function" && typeof throwIfAborted === "function"
 
 /** The keys that make a value an envelope instead of a body. */
 const envelopeKeys = new Set([

@@ -10,6 +10,7 @@ import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
 import { queryViewLaws } from "./query-view.ts"
 import { queueHistoryLaws } from "./queue-histories.ts"
+import { queueSendingLaws } from "./queue-sending.ts"
 import { queueLaws } from "./queue.ts"
 import { sessionLaws } from "./session.ts"
 import { turnEventLaws } from "./turn-event.ts"
@@ -30,6 +31,7 @@ export const laws: ReadonlyArray<Law> = [
   ...watchLaws,
   ...turnEventLaws,
   ...queueLaws,
+  ...queueSendingLaws,
   ...queueHistoryLaws,
   ...conversationLaws,
   ...usageLaws,

@@ -707,7 +707,7 @@ const cases: ReadonlyArray<Law> = [
       const messages = yield* Messages
       yield* begin("s")
       yield* atTime(0)(enqueueAll("s", ["q1", "q2"]))
-      const first = yield* atTime(0)(claimed("s", { owner: "W1" }))
+      const first = yield* atTime(0)(claimed("s"))
       for (let time = 10_000; time <= 70_000; time += 10_000) {
         yield* atTime(time)(queue.renew("s", first.token))
         if (time === 30_000) equal((yield* atTime(35_000)(claim("s"))).item, undefined)
@@ -718,7 +718,7 @@ const cases: ReadonlyArray<Law> = [
       const sent = yield* send(first.item.id, 71_000)
       equal(sent.message.id, first.item.message?.id)
       // W1 dies here, before `complete`.
-      const second = yield* atTime(100_000)(claimed("s", { owner: "W2" }))
+      const second = yield* atTime(100_000)(claimed("s"))
       equal([second.item.id, second.item.attempts], [first.item.id, 2])
       equal((yield* send(second.item.id, 100_001)).message.id, sent.message.id)
       yield* atTime(100_002)(queue.complete("s", second.token))
@@ -775,7 +775,7 @@ const cases: ReadonlyArray<Law> = [
       const queue = yield* Queue
       yield* begin("s")
       const [q1, q2] = yield* atTime(0)(enqueueAll("s", ["q1", "q2"]))
-      yield* atTime(0)(claimed("s", { owner: "W1" }))
+      yield* atTime(0)(claimed("s"))
       equal((yield* atTime(29_000)(claim("s"))).item, undefined)
       const again = yield* atTime(31_000)(claimed("s"))
       equal([again.item.id, again.item.attempts], [q1, 2])

@@ -128,6 +128,8 @@ export const EntryRow = z.object({
   metadata: z.optional(z.unknown()),
   source: z.optional(z.string()),
   sourceContext: z.optional(z.unknown()),
+  /** Any JSON of the host's that goes with it. */
+  attachments: z.optional(z.array(z.unknown())),
   /** The turn it belongs to. */
   turn: z.optional(z.string()),
   /** Whether it is the first entry of its turn. */

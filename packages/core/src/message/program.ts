@@ -435,6 +435,36 @@ const idBefore = fn(function* (tx, session: SessionRow, entry: EntryRef) {
   return (yield* tx.get(EntryTable, [session.treeId, branch, pos]))?.id
 })
 
+/** What the user said under an id, as it was stored before. */
+export interface Submitted {
+  readonly entry: EntryRow
+  /** Whether it says the same. */
+  readonly isSame: boolean
+  /** The turn that was begun with it. */
+  readonly turn: string | undefined
+  /** Whether nothing was said since. */
+  readonly isHead: boolean
+}
+
+/** What was stored before under the id of an entry; `undefined`: nothing. */
+export const findSubmitted = fn(function* (tx, session: SessionRow, entry: NewEntry) {
+  const stored = yield* tx.find(EntryTable, "byId", [session.treeId, entry.id])
+  if (stored === undefined) return undefined
+  const [own, last] = yield* tx.all([
+    tx.find(TurnTable, "byId", [session.id, stored.turn ?? ""]),
+    tx.get(TurnTable, [session.id, session.epoch]),
+  ])
+  // One that was stored before its turn does not name it: then the last turn does, if it wrote nothing else.
+  const begun = own ?? (isSamePlace(last?.last, stored) ? last : undefined)
+  const submitted: Submitted = {
+    entry: stored,
+    isSame: isSameContent(stored, entry),
+    turn: begun?.id,
+    isHead: isSamePlace(stored, session.head),
+  }
+  return submitted
+})
+
 const contentFields = ["kind", "role", "body", "display", "model", "metadata", "source", "sourceContext"] as const
 
 export const isSameContent = (stored: EntryRow, entry: NewEntry): boolean =>

@@ -19,6 +19,8 @@ export interface Message<M = unknown> {
   readonly metadata?: unknown
   readonly source?: string
   readonly sourceContext?: unknown
+  /** What came with it, where it was sent from a queue. */
+  readonly attachments?: ReadonlyArray<unknown>
   /** When it was said, in milliseconds since 1970. For showing: nothing is ordered by it. */
   readonly createdAt: number
   /** The turn it belongs to. */
@@ -54,6 +56,7 @@ export const unplaced = (row: NewEntry): Omit<Message, "branch"> => {
   if (metadata !== undefined) message.metadata = metadata
   if (row.source !== undefined) message.source = row.source
   if (row.sourceContext !== undefined) message.sourceContext = row.sourceContext
+  if (row.attachments !== undefined) message.attachments = row.attachments
   if (row.turn !== undefined) message.turn = row.turn
   if (row.draft === true) message.draft = true
   if (row.cut !== undefined) message.cut = row.cut

@@ -5,16 +5,19 @@
  * where it was. A token names its item, so that a sender which comes back late is told apart from one that never was.
  */
 import * as Data from "effect/Data"
-import type { PauseCause } from "../session/model.ts"
+import type { PauseCause, SessionRow } from "../session/model.ts"
 import type { Scope } from "../session/program.ts"
 import { fn } from "../storage/transaction.ts"
+import type { Handle } from "../storage/transaction.ts"
 import {
   firstWaiting,
+  isFrom,
   isClaimed,
   nextBeside,
   openQueue,
   pauseOf,
   readLeft,
+  readQueue,
   requireStored,
   settle,
   settleTime,
@@ -41,10 +44,13 @@ export interface Wanted {
 }
 
 /** Why there is no item to be had now. */
-export type Nothing =
-  | { readonly reason: "paused"; readonly cause: PauseCause }
-  | { readonly reason: "claimed"; readonly until: number }
-  | { readonly reason: "empty" }
+export interface Nothing {
+  /** `paused`: see `cause`. `claimed`: somebody is sending one, `until` then at the latest. `empty`: none waits. */
+  readonly reason: "paused" | "claimed" | "empty"
+  readonly cause?: PauseCause
+  /** Milliseconds since 1970. */
+  readonly until?: number
+}
 
 export type Picked =
   | { readonly item: Item; readonly nothing?: never }
@@ -63,13 +69,14 @@ export const pick = fn(function* (_tx, queue: QueueNow, { continuePaused = false
   if (pause !== undefined && !continuePaused) return nothing({ reason: "paused", cause: pause.cause })
   const [claimed] = queue.claimed
   if (claimed !== undefined) return nothing({ reason: "claimed", until: claimed.claimedUntil! })
-  const isAskedFor = ({ source }: Item) => sources === undefined || (source !== undefined && sources.includes(source))
-  const item = yield* firstWaiting(queue, isAskedFor)
+  const item = yield* firstWaiting(queue, (one) => isFrom(one, sources))
   const picked: Picked = item === undefined ? { nothing: { reason: "empty" } } : { item }
   return picked
 })
 
-export type Claimed = { readonly item: QueueItemRow; readonly nothing?: never } | Extract<Picked, { nothing: Nothing }>
+export type Claimed =
+  | { readonly item: QueueItemRow; readonly nothing?: never }
+  | { readonly item?: never; readonly nothing: Nothing }
 
 /** Gives one sender an item. `claim.token` begins a token; the item's id completes it. */
 export const claim = fn(function* (tx, scope: Scope, sessionId: string, wanted: Wanted, claim: Claim, now: number) {
@@ -143,3 +150,25 @@ export const complete = fn(function* (tx, scope: Scope, sessionId: string, token
   const next = yield* nextBeside(queue, [item.id])
   settle(tx, queue, { leaving: [{ id: item.id, item, reason: "accepted", token }], next })
 })
+
+/** Claims that are over because their owner is, and what they leave. */
+export interface Release {
+  readonly queue: QueueNow
+  readonly freed: ReadonlyArray<Item>
+  /** The first item that waits without them. */
+  readonly next: Item | undefined
+}
+
+/** The claims that an owner has in a session. Where nothing is claimed nothing is read. */
+export const planRelease = fn(function* (_tx, session: SessionRow, owner: string, now: number) {
+  if ((session.queue?.claimed ?? 0) === 0) return undefined
+  const queue = yield* readQueue(session, now)
+  const freed = queue.claimed.filter(({ claim }) => claim?.owner === owner)
+  const release: Release = { queue, freed, next: yield* nextBeside(queue, []) }
+  return release
+})
+
+/** Puts the items of a dead owner back to where they were. */
+export const applyRelease = (tx: Handle, { freed, next, queue }: Release): void => {
+  settle(tx, queue, { changed: freed.map((item) => ({ item: unclaimed(item), reason: "requeued" })), next })
+}

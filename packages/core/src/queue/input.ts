@@ -3,7 +3,7 @@
  */
 import * as z from "zod/mini"
 import { isId } from "../id.ts"
-import { Text } from "../input.ts"
+import { isSignal, Text } from "../input.ts"
 import { MessageInput } from "../message/body.ts"
 import { Name } from "../session/input.ts"
 import { Model, PauseCause } from "../session/model.ts"
@@ -90,9 +90,25 @@ export const ClaimOptionsInput = z.strictObject({
   item: z.optional(Id),
   sources: z.optional(Sources),
   continuePaused: z.optional(z.boolean()),
-  owner: z.optional(Name),
 })
 
+/** What a turn takes is checked where it begins. */
+export const DispatchOptionsInput = z.looseObject({
+  item: z.optional(Id),
+  sources: z.optional(Sources),
+  continuePaused: z.optional(z.boolean()),
+})
+
+export const workFields = {
+  session: z.optional(Id),
+  sources: z.optional(Sources),
+  concurrency: z._default(z.int().check(z.minimum(1), z.maximum(1_000)), 1),
+  signal: z.optional(z.custom<AbortSignal>(isSignal, "must be an AbortSignal")),
+  maxAttempts: z._default(z.int().check(z.positive()), 5),
+}
+
+export const InjectOptionsInput = z.strictObject({ ...writeFields, sources: z.optional(Sources) })
+export const EpochInput = z.int().check(z.positive())
 export const OrderInput = z.array(Id)
 export const TokenInput = z.string().check(z.minLength(1), z.maxLength(400))
 export const PauseOptionsInput = z.strictObject({

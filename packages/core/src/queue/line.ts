@@ -50,6 +50,10 @@ export const isExpired = (item: Item, now: number): boolean =>
 
 export const isWaiting = (item: Item, now: number): boolean => !isClaimed(item, now) && !isExpired(item, now)
 
+/** Whether an item comes from one of the sources that are asked for. */
+export const isFrom = ({ source }: Item, sources: ReadonlyArray<string> | undefined): boolean =>
+  sources === undefined || (source !== undefined && sources.includes(source))
+
 export const unclaimed = ({ claim: _claim, claimedUntil: _until, ...item }: Item): QueueItemRow => item
 
 /** A queue as an operation finds it. */

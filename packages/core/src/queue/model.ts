@@ -28,7 +28,8 @@ export type QueuedMessage = z.output<typeof QueuedMessage>
 /** Who is sending an item, and what proves it. */
 export const Claim = z.object({
   token: z.string(),
-  owner: z.optional(z.string()),
+  /** The instance that claimed it. */
+  owner: z.string(),
   /** The length of the lease, in milliseconds. */
   lease: z.number(),
 })

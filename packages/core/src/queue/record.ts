@@ -4,12 +4,11 @@
 import { noFacts } from "../message/model.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
-import { userMessageId } from "../message/user-message-id.ts"
-import type { NewEntry } from "../message/placement.ts"
 import type { Model } from "../session/model.ts"
 import { copyOf } from "../value.ts"
+import { entryOf } from "./dispatch.ts"
 import { isClaimed, isReadable, idOf } from "./line.ts"
-import type { Found, Item } from "./line.ts"
+import type { Found } from "./line.ts"
 
 /** A message that will be said. Its id is the one that it will be stored under. */
 export type QueuedMessage<M = unknown> = Pick<
@@ -48,14 +47,6 @@ export interface ListedItem<M = unknown> extends QueueItem<M> {
   readonly position: number
 }
 
-/** The entry that an item becomes. */
-export const entryOf = ({ id, message: { blank: _blank, ...message }, sessionId }: Item): NewEntry => ({
-  ...message,
-  id: message.id ?? userMessageId(sessionId, id),
-  kind: "message",
-  role: "user",
-})
-
 export const toListedItem =
   (now: number) =>
   ({ item, position }: { readonly item: Found; readonly position: number }): ListedItem => ({
@@ -68,7 +59,12 @@ export const toQueueItem = (item: Found, now: number): QueueItem => {
     return { id: idOf(item), state: "queued", attempts: 0, unreadable: item.problem }
   }
   const place = { treeId: "", branch: 0, pos: 0, facts: noFacts }
-  const { branch: _branch, kind: _kind, ...message } = toMessage({ ...entryOf(item), ...place })
+  const {
+    attachments: _attachments,
+    branch: _branch,
+    kind: _kind,
+    ...message
+  } = toMessage({ ...entryOf(item), ...place })
   const { attempts, enqueuedAt, id } = item
   const record: { -readonly [Name in keyof QueueItem]: QueueItem[Name] } = {
     id,

@@ -17,6 +17,8 @@ import { sessionCalls } from "../call.ts"
 import { checkId, Ids } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
 import { isBlank, speakerOf, toEntry } from "../message/body.ts"
+import { toMessage } from "../message/record.ts"
+import type { Message } from "../message/record.ts"
 import type { PauseCause } from "../session/model.ts"
 import type { IdConflict, OperationConflict, Scope, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
@@ -24,15 +26,21 @@ import type { Durability } from "../storage/backend.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
+import { inSpan } from "../storage/span.ts"
+import type { StaleTurn } from "../turn/fence.ts"
+import { Instance } from "../turn/instance.ts"
 import type { Tx } from "../storage/transaction.ts"
 import { copyOf, digest } from "../value.ts"
 import { checkWriteOptions, writingOf } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import * as claims from "./claim.ts"
 import type { LeaseLost, Nothing } from "./claim.ts"
+import { inject } from "./dispatch.ts"
 import {
   ClaimOptionsInput,
   EnqueueOptionsInput,
+  EpochInput,
+  InjectOptionsInput,
   ListInput,
   OrderInput,
   PauseOptionsInput,
@@ -47,10 +55,14 @@ import * as program from "./program.ts"
 import type { Enqueued, ItemNotFound, Pausing } from "./program.ts"
 import { toListedItem, toQueueItem } from "./record.ts"
 import type { ListedItem, QueueItem } from "./record.ts"
+import { makeWorker } from "./work.ts"
+import type { BeginError, Dispatched, DispatchOptions, Turn, WorkOptions } from "./work.ts"
 
 export { LeaseLost } from "./claim.ts"
 export type { Nothing } from "./claim.ts"
+export { NothingQueued } from "./dispatch.ts"
 export { ItemNotFound } from "./program.ts"
+export type { Dispatched, DispatchOptions, WorkOptions } from "./work.ts"
 export type { Enqueued, LeaveReason, Pausing } from "./program.ts"
 export type { EnqueueOptions, QueueMessage, QueuePatch } from "./input.ts"
 export type { ListedItem, QueuedMessage, QueueItem } from "./record.ts"
@@ -73,8 +85,6 @@ export interface ClaimOptions extends TransactOptions {
   readonly sources?: ReadonlyArray<string>
   /** Default `false`. When true the first item is given though the queue is paused, and the pause stays. */
   readonly continuePaused?: boolean
-  /** Who claims, for those who ask whether it is gone. */
-  readonly owner?: string
 }
 
 /** An item that is the caller's to send, or why there is none. */
@@ -87,6 +97,11 @@ export type Claimed<M = unknown> =
       readonly until: number
     }
   | ({ readonly item: undefined } & Nothing)
+
+export interface InjectOptions extends TransactOptions {
+  /** Only items from these sources. Default: any. */
+  readonly sources?: ReadonlyArray<string>
+}
 
 export interface PauseOptions extends TransactOptions {
   /** Why. Default `user-stop`. */
@@ -213,6 +228,45 @@ export class Queue extends Context.Service<
       options?: TransactOptions,
     ) => Effect.Effect<void, LeaseLost | Absent>
     /**
+     * Begins a turn with an item: in one commit the item leaves the queue, its message is stored, and the turn begins. After a
+     * crash at any moment it was sent once or still waits. For a loop of your own, as `Turns.begin`; else use `work`, or
+     * `Turns.run` with `{ item }` or `{ next }`.
+     *
+     * @throws RunActive          a turn runs whose owner is not known to be gone
+     * @throws ItemNotFound       the item that was named has left
+     * @throws OperationConflict  it was sent before, by hand
+     * @throws IdConflict         the id of its message, or of its turn, is taken by something else
+     * @see QUE-04
+     */
+    readonly dispatch: (sessionId: string, options?: DispatchOptions) => Effect.Effect<Dispatched, BeginError>
+    /**
+     * Hands the text items that wait over to a running turn, as what its user says now: all in one commit. Items with
+     * attachments, with a model or a turn of their own stay, and so do all while the queue is paused.
+     *
+     * @throws StaleTurn  the turn is not the one that runs
+     * @see QUE-07
+     */
+    readonly injected: (
+      sessionId: string,
+      epoch: number,
+      options?: InjectOptions,
+    ) => Effect.Effect<ReadonlyArray<Message>, StaleTurn | Absent>
+    /**
+     * Works off queues until `signal` fires: runs `body` as a turn for one item after another, of the session first that has
+     * waited longest, one turn a session. Waits where there is nothing to do.
+     *
+     * A turn that fails, or is stopped, pauses its own queue and no other. An item that cannot be sent by its own fault is
+     * rejected after `maxAttempts`, and its queue pauses. Interrupted, it stops the turns that run; with `signal` they end by
+     * themselves first.
+     *
+     * @throws StorageError  the store was closed
+     * @see QUE-08
+     */
+    readonly work: <A, E, R>(
+      body: (turn: Turn) => Effect.Effect<A, E, R>,
+      options?: WorkOptions,
+    ) => Effect.Effect<void, SessionNotFound | InvalidInput | StorageError, R>
+    /**
      * Lets nothing be sent any more until `resume`, or until nothing waits. The first pause stays.
      *
      * @see QUE-05
@@ -232,11 +286,12 @@ export class Queue extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
       const ids = yield* Ids
+      const instance = yield* Instance
 
       const now = Clock.currentTimeMillis
 
       /** What an item says, checked. It has an id where it has one of its own. */
-      const toMessage = Effect.fnUntraced(function* (given: unknown, time: number, name: string) {
+      const toContent = Effect.fnUntraced(function* (given: unknown, time: number, name: string) {
         const message = yield* checkInput(QueueMessageInput, given, name)
         const makers = { settings, ids: { mint: () => Effect.succeed(unnamed) } }
         const entry = yield* toEntry(makers, { ...message, role: "user" }, time, name)
@@ -261,13 +316,28 @@ export class Queue extends Context.Service<
             return yield* storage.transact(proved, writingOf(options.durability ?? durability))
           })
 
-      return Queue.of(
-        sessionCalls("queue", {
+      const { dispatch, work } = yield* makeWorker
+
+      return Queue.of({
+        work: (body, options) =>
+          inSpan(
+            "skein.queue.work",
+            () => ({}),
+            () => work(body, options),
+          ),
+        ...sessionCalls("queue", {
+          dispatch,
+          injected: Effect.fnUntraced(function* (sessionId: string, given: number, options: InjectOptions = {}) {
+            const epoch = yield* checkInput(EpochInput, given, "epoch")
+            const { durability, sources } = yield* checkInput(InjectOptionsInput, options, "options")
+            const injecting = inject(settings, sessionId, epoch, sources, yield* now)
+            return (yield* storage.transact(injecting, writingOf(durability))).map(toMessage)
+          }),
           enqueue: Effect.fnUntraced(function* (sessionId: string, given: QueueMessage, asked: EnqueueOptions = {}) {
             const options = yield* checkInput(EnqueueOptionsInput, asked, "options")
             const { durability, placement, ...fields } = options
             const time = yield* now
-            const message = yield* toMessage(given, time, "message")
+            const message = yield* toContent(given, time, "message")
             const source = fields.source ?? message.source
             const item: program.NewItem = {
               ...(yield* checkFree(fields)),
@@ -301,7 +371,7 @@ export class Queue extends Context.Service<
             const time = yield* now
             const patch: program.ItemPatch = {
               ...(yield* checkFree(fields)),
-              ...(message !== undefined && { message: yield* toMessage(message, time, "patch.message") }),
+              ...(message !== undefined && { message: yield* toContent(message, time, "patch.message") }),
             }
             const updating = program.update(settings, sessionId, itemId, patch, time)
             return toQueueItem(yield* storage.transact(updating, writing), time)
@@ -332,13 +402,11 @@ export class Queue extends Context.Service<
             return yield* storage.transact(program.clear(settings, sessionId, yield* now), writing)
           }),
           claim: Effect.fnUntraced(function* (sessionId: string, given: ClaimOptions = {}) {
-            const { continuePaused, durability, item, owner, sources } = yield* checkInput(
-              ClaimOptionsInput,
-              given,
-              "options",
-            )
+            const { continuePaused, durability, item, sources } = yield* checkInput(ClaimOptionsInput, given, "options")
             const time = yield* now
-            const claim = { token: yield* ids.mint(""), lease: claimLease, ...(owner !== undefined && { owner }) }
+            // So that others can tell at once when it is gone.
+            yield* instance.live
+            const claim = { token: yield* ids.mint(""), owner: instance.owner, lease: claimLease }
             const claiming = claims.claim(settings, sessionId, { itemId: item, sources, continuePaused }, claim, time)
             const claimed = yield* storage.transact(claiming, writingOf(durability))
             if (claimed.nothing !== undefined) return { item: undefined, ...claimed.nothing }
@@ -360,7 +428,7 @@ export class Queue extends Context.Service<
             return yield* storage.transact(resuming, writingOf(durability))
           }),
         }),
-      )
+      })
     }),
   )
 }

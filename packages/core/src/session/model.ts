@@ -60,6 +60,8 @@ export const ActiveTurn = z.object({
   id: z.string(),
   /** The fence: every write of the turn carries it, and only the newest is let through. */
   epoch: z.number(),
+  /** The id that was minted for it, where its queue item had one of its own: who began it knows it by that. */
+  minted: z.optional(z.string()),
   /** The instance that runs it, and the host whose wall clock `until` was read from. */
   owner: z.string(),
   host: z.string(),

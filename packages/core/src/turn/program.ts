@@ -19,6 +19,7 @@ import type { NewEntry, Placement } from "../message/placement.ts"
 import {
   expectHead,
   findEntry,
+  findSubmitted,
   headId,
   isSameContent,
   notify,
@@ -32,6 +33,10 @@ import {
 import type { ExpectedHead } from "../message/program.ts"
 import type { QueryViewRow } from "../query-view/model.ts"
 import { closeViews, openViews } from "../query-view/program.ts"
+import type { Wanted } from "../queue/claim.ts"
+import { applySending, planSending } from "../queue/dispatch.ts"
+import type { Sending } from "../queue/dispatch.ts"
+import type { QueueItemRow } from "../queue/model.ts"
 import { paused, withDue } from "../queue/state.ts"
 import { SessionTable } from "../session/model.ts"
 import type { ActiveTurn, SessionFailure, SessionRow, SessionStatus } from "../session/model.ts"
@@ -54,6 +59,8 @@ export type Start =
   | { readonly _tag: "Edit"; readonly message: string; readonly entry: NewEntry }
   | { readonly _tag: "Retry"; readonly message: string }
   | { readonly _tag: "Answer"; readonly entries: ReadonlyArray<NewEntry> }
+  /** What waits in the queue: the item that is wanted, unless it was tried `maxAttempts` times. */
+  | { readonly _tag: "Item"; readonly wanted: Wanted; readonly maxAttempts: number }
 
 /** The turn that is to begin, and who runs it. */
 export interface NewTurn extends Pick<TurnRow, "id" | "owner" | "host" | "start"> {
@@ -90,17 +97,19 @@ export interface BeginPlan {
   readonly adopted: { readonly entry: EntryRow; readonly content: NewEntry } | undefined
   /** An entry that is there already and begins the turn. */
   readonly stored: EntryRow | undefined
+  /** The queue item that the entry was. */
+  readonly sending: Sending | undefined
   /** The prompt that is answered, where the turn does not begin with one. */
   readonly answers: EntryRow | undefined
 }
 
 /** Reads and decides how a turn begins. */
-export const planBegin = fn(function* (_tx, session: SessionRow, start: Start, options: BeginOptions) {
+export const planBegin = fn(function* (_tx, session: SessionRow, start: Start, options: BeginOptions, now: number) {
   const ending = yield* planSuccession(session, options)
   yield* expectHead(session, options)
   const waitingDraft = session.waiting?.draft
   const leaving = yield* readDrafts(session.treeId, waitingDraft === undefined ? [] : [waitingDraft])
-  const plan = yield* planStart(session, start, leaving)
+  const plan = yield* planStart(session, start, leaving, now)
   const answers = yield* lastPrompt(session.treeId, plan)
   const result: BeginPlan = { session, ending, leaving: plan.adopted === undefined ? leaving : [], answers, ...plan }
   return result
@@ -126,10 +135,10 @@ const lastPrompt = fn(function* (_tx, treeId: string, { entries, placement, stor
   return isUnreadable(entry) ? undefined : entry
 })
 
-type StartPlan = Pick<BeginPlan, "move" | "placement" | "entries" | "adopted" | "stored">
+type StartPlan = Pick<BeginPlan, "move" | "placement" | "entries" | "adopted" | "stored" | "sending">
 
-const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: ReadonlyArray<EntryRow>) {
-  const plain = { move: undefined, entries: [], adopted: undefined, stored: undefined }
+const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: ReadonlyArray<EntryRow>, now: number) {
+  const plain = { move: undefined, entries: [], adopted: undefined, stored: undefined, sending: undefined }
   if (start._tag === "Edit" || start._tag === "Retry") {
     const move = yield* planSibling(session, start)
     const placement: Placement =
@@ -141,6 +150,12 @@ const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: 
   if (start._tag === "Prompt") {
     const stored = yield* findPrompt(session, start.entry)
     const plan: StartPlan = { ...plain, placement, stored, entries: stored === undefined ? [start.entry] : [] }
+    return plan
+  }
+  if (start._tag === "Item") {
+    const sending = yield* planSending(session, start.wanted, start.maxAttempts, now)
+    const { entry, stored } = sending
+    const plan: StartPlan = { ...plain, placement, stored, sending, entries: stored === undefined ? [entry] : [] }
     return plan
   }
   if (start._tag === "Answer") {
@@ -188,23 +203,17 @@ const planSibling = fn(function* (tx, session: SessionRow, start: Extract<Start,
 
 /** A prompt that was submitted before, when it can still begin a turn; `undefined` when it was not. */
 const findPrompt = fn(function* (tx, session: SessionRow, entry: NewEntry) {
-  const stored = yield* tx.find(EntryTable, "byId", [session.treeId, entry.id])
-  if (stored === undefined) return undefined
-  if (!isSameContent(stored, entry)) return yield* tx.fail(new IdConflict({ id: entry.id }))
-  const [own, last] = yield* tx.all([
-    tx.find(TurnTable, "byId", [session.id, stored.turn ?? ""]),
-    tx.get(TurnTable, [session.id, session.epoch]),
-  ])
-  // One that was stored before its turn does not name it: then the last turn does, if it wrote nothing else.
-  const begun = own ?? (isSamePlace(last?.last, stored) ? last : undefined)
-  if (begun !== undefined) {
-    return yield* tx.fail(new OperationConflict({ id: entry.id, field: "turn", expected: null, actual: begun.id }))
+  const before = yield* findSubmitted(session, entry)
+  if (before === undefined) return undefined
+  const { id } = entry
+  if (!before.isSame) return yield* tx.fail(new IdConflict({ id }))
+  if (before.turn !== undefined) {
+    return yield* tx.fail(new OperationConflict({ id, field: "turn", expected: null, actual: before.turn }))
   }
-  if (!isSamePlace(stored, session.head)) {
-    const actual = headId(session)
-    return yield* tx.fail(new OperationConflict({ id: entry.id, field: "head", expected: entry.id, actual }))
+  if (!before.isHead) {
+    return yield* tx.fail(new OperationConflict({ id, field: "head", expected: id, actual: headId(session) }))
   }
-  return stored
+  return before.entry
 })
 
 /** Of the ids that were to be new in a session, the first that is taken. */
@@ -231,20 +240,25 @@ export interface Begun {
   readonly prompt: EntryRow | undefined
   /** What it goes on with, which is not settled yet. */
   readonly adopted: EntryRow | undefined
+  /** The queue item that it sends. */
+  readonly item: Readonly<QueueItemRow> | undefined
   /** The turn that was ended for it. */
   readonly ended: TurnRow | undefined
 }
 
 /** Writes the beginning of a turn, and the end of the one before where it still ran. */
 export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: number): Begun => {
-  const { adopted, ending, entries, leaving, move, placement, session, stored } = plan
+  const { adopted, ending, entries, leaving, move, placement, sending, session, stored } = plan
   const ended =
     ending && applyEnd(tx, session, ending.plan, { outcome: "interrupted", reason: ending.reason }, now).turn
   if (move !== undefined) applyNewMove(tx, session, move.to, leaving, { reason: move.reason, at: now })
   else settleDrafts(tx, session, leaving, turn.start === "answer" ? undefined : "interrupted", now)
-  const { host, id, lease, owner } = turn
+  if (sending !== undefined) applySending(tx, sending)
+  const { host, lease, owner } = turn
+  const id = sending?.item.requestedTurnId ?? turn.id
   const epoch = session.epoch + 1
   const active: ActiveTurn = { id, epoch, owner, host, startedAt: now, beat: 0, lease, until: now + lease, drafts: [] }
+  if (id !== turn.id) active.minted = turn.id
   const begun = stored ?? adopted?.entry
   if (begun !== undefined) active.last = refOf(begun)
   if (adopted !== undefined) active.drafts = [refOf(adopted.entry)]
@@ -266,7 +280,8 @@ export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: numb
   const written = entries.length === 0 ? [] : writeAtHead(tx, session, placement, entries, active, now)
   const went = adopted && writeDraft(tx, session, adopted.entry, adopted.content, now)
   const begunWith = [stored, went, ...written].filter((entry) => entry !== undefined)
-  return { turn: row, entries: begunWith, prompt: begunWith.findLast(isPrompt) ?? plan.answers, adopted: went, ended }
+  const prompt = begunWith.findLast(isPrompt) ?? plan.answers
+  return { turn: row, entries: begunWith, prompt, adopted: went, item: sending?.item, ended }
 }
 
 /** The session while a turn runs. */
@@ -296,7 +311,7 @@ export const begin = fn(function* (
   now: number,
 ) {
   const session = yield* requireSession(scope, sessionId)
-  const plan = yield* planBegin(session, start, options)
+  const plan = yield* planBegin(session, start, options, now)
   return applyBegin(tx, plan, turn, now)
 })
 
@@ -360,7 +375,7 @@ export const applyEnd = (
   last: ReadonlyArray<NewEntry> = [],
 ): Ended => {
   // As it is by now: this commit may have written entries of the turn.
-  const { activeTurn = active, head } = tx.update(SessionTable, [session.id], (row) => row)
+  const { activeTurn = active, head, queue } = tx.update(SessionTable, [session.id], (row) => row)
   const newest = (id: string) => last.find((entry) => entry.id === id)
   const isWhole = ({ id }: EntryRow) => newest(id)?.draft === undefined && newest(id) !== undefined
   const kept = ending.outcome === "needs_input" ? drafts.find((draft) => isSamePlace(draft, head)) : undefined
@@ -376,6 +391,9 @@ export const applyEnd = (
   if (isLost(turn)) tx.insert(TurnTable, over)
   const row = tx.update(SessionTable, [session.id], (one) => idle(one, activeTurn, ending, kept, now))
   const { revision, status } = row
+  if (row.queue?.pause !== undefined && queue?.pause === undefined) {
+    notify(tx, { _tag: "QueueChanged", sessionId: session.id, revision, reason: "paused" })
+  }
   // A turn that was found dead ran for as long as anything was heard of it.
   closeViews(tx, views, ending.reason === crashRecovery ? active.until - active.lease : now, revision)
   notify(tx, {

@@ -8,6 +8,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { MessageInput } from "../message/body.ts"
 import type { Message } from "../message/record.ts"
+import type { QueueItem } from "../queue/record.ts"
 import type { InvalidInput } from "../storage/error.ts"
 import type { UsageInput } from "../usage/input.ts"
 import type * as service from "./service.ts"
@@ -20,6 +21,8 @@ export interface Turn<M> {
   readonly epoch: number
   /** The prompt that it answers. Absent where nobody has said anything. */
   readonly prompt?: Message<M>
+  /** The item of the queue that it sends: its model, its attachments. */
+  readonly item?: QueueItem<M>
   /** Fires when the turn is to stop: it was aborted, taken over or found dead. Give it to whatever takes long. */
   readonly signal: AbortSignal
   /** What the model is given, without what this turn is still writing. */
@@ -32,6 +35,8 @@ export interface Turn<M> {
   publish(data: unknown, options?: service.PublishOptions): void
   /** Records a model call of the turn, under its own id. `usage`: what the AI SDK, OpenAI or Anthropic report, as it came. */
   spent(call: Omit<UsageInput, "turnId">): Promise<void>
+  /** What the user has queued meanwhile as text: messages of this turn now, for the model to be given next. */
+  injected(): Promise<ReadonlyArray<M>>
   /** The turn ends, when its body returns, as waiting for an answer to these tool calls; default: all open ones. */
   needsInput(calls?: ReadonlyArray<string>): void
   /** The turn ends, when its body returns, as the last one: the task will not go on. */
@@ -53,7 +58,22 @@ export const promiseBody =
     )
 
 const toPromiseTurn = <M>(
-  { done, draft, epoch, history, id, needsInput, prompt, publish, sessionId, settle, signal, spent }: service.Turn,
+  {
+    done,
+    draft,
+    epoch,
+    history,
+    id,
+    injected,
+    item,
+    needsInput,
+    prompt,
+    publish,
+    sessionId,
+    settle,
+    signal,
+    spent,
+  }: service.Turn,
   toInput: (message: M) => MessageInput,
   context: Context.Context<never>,
 ): Turn<M> => {
@@ -70,12 +90,15 @@ const toPromiseTurn = <M>(
     epoch,
     // Bodies are of the reader's dialect as far as the caller keeps to it; `M` says so and nothing is checked.
     ...(prompt !== undefined && { prompt: prompt as Message<M> }),
+    ...(item !== undefined && { item: item as QueueItem<M> }),
     signal,
     history: () => runPromise(Effect.map(history, ({ messages }) => messages as ReadonlyArray<M>)),
     draft: (answer) => now(draft(toInput(answer))),
     settle: (message) => runPromise(Effect.map(settle(toInput(message)), (stored) => stored as Message<M>)),
     publish: (data, options) => now(publish(data, options)),
     spent: (call) => runPromise(spent(call)),
+    injected: () =>
+      runPromise(Effect.map(injected, (messages) => messages.map(({ display, model }) => (model ?? display) as M))),
     needsInput: (calls) => runSync(needsInput(calls)),
     done: () => runSync(done),
   }

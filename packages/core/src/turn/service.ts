@@ -24,6 +24,11 @@ import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
+import { inject } from "../queue/dispatch.ts"
+import type { NothingQueued } from "../queue/dispatch.ts"
+import type { ItemNotFound } from "../queue/line.ts"
+import { toQueueItem } from "../queue/record.ts"
+import type { QueueItem } from "../queue/record.ts"
 import type { SessionFailure } from "../session/model.ts"
 import { SessionFailure as SessionFailureInput } from "../session/model.ts"
 import { IdConflict } from "../session/program.ts"
@@ -66,7 +71,8 @@ export { RunActive, StaleTurn } from "./fence.ts"
 export type { OwnerGone } from "./fence.ts"
 export type { TurnRecord } from "./record.ts"
 export { TurnAborted } from "./run.ts"
-export type { TurnStart } from "./start.ts"
+export type { NextItem, TurnStart } from "./start.ts"
+export { NothingQueued } from "../queue/dispatch.ts"
 
 export interface BeginOptions extends TransactOptions {
   /** Ends a turn that runs, as `interrupted`. Default `false`: then it is `RunActive`. */
@@ -95,6 +101,8 @@ export interface TurnBegun {
   readonly prompt?: Message
   /** What was stored with the beginning. */
   readonly messages: ReadonlyArray<Message>
+  /** The item of the queue that it sends. */
+  readonly item?: QueueItem
   /** The turn that was ended for it. */
   readonly ended?: TurnRecord
 }
@@ -152,6 +160,8 @@ export interface Turn {
   readonly epoch: number
   /** The prompt that it answers. */
   readonly prompt: Message | undefined
+  /** The item of the queue that it sends. */
+  readonly item: QueueItem | undefined
   /** Fires when the turn is to stop: it was aborted, taken over or found dead. */
   readonly signal: AbortSignal
   /** What the model is given, without what this turn is still writing. */
@@ -177,6 +187,8 @@ export interface Turn {
    * @throws InvalidInput  a number that is negative or no whole one
    */
   readonly spent: (call: Omit<UsageInput, "turnId">) => Effect.Effect<void, WriteError>
+  /** What waits in the queue as text, said by the user now: messages of this turn, which have left the queue. QUE-07 */
+  readonly injected: Effect.Effect<ReadonlyArray<Message>, WriteError>
   /** Ends the turn, when its body ends well, as waiting for an answer to these tool calls; default: all open ones. */
   readonly needsInput: (calls?: ReadonlyArray<string>) => Effect.Effect<void>
   /** Ends the turn, when its body ends well, as the last one: the task will not go on. */
@@ -191,6 +203,8 @@ export type BeginError =
   | InvalidBoundary
   | IdConflict
   | OperationConflict
+  | ItemNotFound
+  | NothingQueued
   | Absent
 
 export class Turns extends Context.Service<
@@ -204,6 +218,8 @@ export class Turns extends Context.Service<
      * @throws HeadMoved          the head is not as expected
      * @throws OperationConflict  the prompt was submitted before and its turn has begun, or nothing waits for an answer
      * @throws IdConflict         the prompt's id is taken by something else
+     * @throws ItemNotFound       the item has left the queue
+     * @throws NothingQueued      the item is claimed; or nothing is next, and why
      * @see TRN-01
      */
     readonly begin: (
@@ -386,8 +402,9 @@ export class Turns extends Context.Service<
       const abandon = (sessionId: string, { id, owner }: program.NewTurn, since: number) =>
         Effect.ignore(
           Effect.flatMap(storage.read(program.active(settings, sessionId)), (active) => {
-            const isIt = active?.id === id && active.owner === owner && active.startedAt >= since
-            return isIt ? end(sessionId, active.epoch, nothing, { outcome: "aborted" }) : Effect.void
+            const isIt = active !== undefined && (active.minted ?? active.id) === id
+            const isOurs = active?.owner === owner && active.startedAt >= since
+            return isIt && isOurs ? end(sessionId, active.epoch, nothing, { outcome: "aborted" }) : Effect.void
           }),
         )
 
@@ -478,7 +495,7 @@ export class Turns extends Context.Service<
       })
 
       const turnOf = (
-        { prompt, turn: { epoch, id, sessionId } }: Begun,
+        { item, prompt, turn: { epoch, id, sessionId, startedAt } }: Begun,
         { drafts, endsAs, signal }: Workbench,
       ): Turn => {
         const made = (message: MessageInput, id: string, at: number): NewEntry | InvalidInput =>
@@ -488,6 +505,7 @@ export class Turns extends Context.Service<
           sessionId,
           epoch,
           prompt: prompt && toMessage(prompt),
+          item: item && toQueueItem(item, startedAt),
           signal,
           history: history.read(sessionId),
           draft: (message) =>
@@ -512,6 +530,9 @@ export class Turns extends Context.Service<
                 : Effect.succeed(rings.publish(sessionId, frame))
             }),
           spent: (call) => spent(sessionId, { epoch, id }, call),
+          injected: Effect.gen(function* () {
+            return (yield* storage.transact(inject(settings, sessionId, epoch, undefined, yield* now))).map(toMessage)
+          }),
           needsInput: (calls) => Effect.sync(() => endsAs({ outcome: "needs_input", calls })),
           done: Effect.sync(() => endsAs({ outcome: "done" })),
         }
@@ -640,10 +661,11 @@ const entriesOf = (start: Start): ReadonlyArray<NewEntry> => {
 /** How long an owner is silent at most, in milliseconds: by then it hears that it is to stop, however long its lease is. */
 const mostSilent = 10_000
 
-const toTurnBegun = ({ ended, entries, prompt, turn }: Begun): TurnBegun => ({
+const toTurnBegun = ({ ended, entries, item, prompt, turn }: Begun): TurnBegun => ({
   turn: toTurnRecord(turn, { first: entries[0]?.id }),
   ...(prompt !== undefined && { prompt: toMessage(prompt) }),
   messages: entries.map(toMessage),
+  ...(item !== undefined && { item: toQueueItem(item, turn.startedAt) }),
   ...(ended !== undefined && { ended: toTurnRecord(ended) }),
 })
 
@@ -663,12 +685,13 @@ const beginFields = {
   turnId: z.optional(z.string().check(z.refine(isId, "must be 1 to 128 characters of A–Z, a–z, 0–9, _ and -"))),
 }
 const BeginOptionsInput = z.strictObject(beginFields)
-const RunOptionsInput = z.strictObject({
-  ...beginFields,
+/** Options of a run that are not about its beginning. */
+export const runFields = {
   onEnd: z.optional(z.custom<(end: TurnEnd) => void>((onEnd) => typeof onEnd === "function", "must be a function")),
   seen: z.optional(z.boolean()),
   graceMs: z.optional(z.number().check(z.nonnegative())),
-})
+}
+const RunOptionsInput = z.strictObject({ ...beginFields, ...runFields })
 
 const TurnEndingInput = z
   .strictObject({

@@ -8,20 +8,33 @@ import { checkInput } from "../input.ts"
 import { toEntry } from "../message/body.ts"
 import type { Makers, MessageInput } from "../message/body.ts"
 import type { NewEntry } from "../message/placement.ts"
+import { Name } from "../session/input.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { NewTurn, Start } from "./program.ts"
 
 /**
- * What a turn begins with, in one commit with the beginning: a new prompt; another wording of one (`edit`), beside it; an
- * answer to be given again (`retry`: the message, or the prompt that it answers), beside it; what a turn waited for
- * (`answer`); or nothing new.
+ * What a turn begins with, in one commit with the beginning: a new prompt; an item of the queue, or what is `next` in it;
+ * another wording of a prompt (`edit`), beside it; an answer to be given again (`retry`: the message, or the prompt that it
+ * answers), beside it; what a turn waited for (`answer`); or nothing new.
  */
 export type TurnStart =
   | { readonly prompt: MessageInput }
+  | { readonly item: string }
+  | { readonly next: NextItem }
   | { readonly edit: string; readonly content: MessageInput }
   | { readonly retry: string }
   | { readonly answer: MessageInput | ReadonlyArray<MessageInput> }
   | Readonly<Record<string, never>>
+
+/** Which item of a queue is next. */
+export interface NextItem {
+  /** Only an item from one of these sources; others do not stand in its way. Default: any. */
+  readonly sources?: ReadonlyArray<string>
+  /** Default `false`. When true the first item is sent though the queue is paused, and the pause stays. */
+  readonly continuePaused?: boolean
+  /** An item that was tried so often is `OperationConflict`. Default: no limit. */
+  readonly maxAttempts?: number
+}
 
 /** What kind of start it is, and what the program takes. */
 export interface Started {
@@ -31,7 +44,7 @@ export interface Started {
 
 /** Checks what a turn is to begin with, and makes the entries of it. */
 export const toStart = Effect.fnUntraced(function* (makers: Makers, given: TurnStart, now: number) {
-  const { answer, content, edit, prompt, retry } = yield* checkInput(TurnStartInput, given, "start")
+  const { answer, content, edit, item, next, prompt, retry } = yield* checkInput(TurnStartInput, given, "start")
   const made = (message: unknown, name: string) => toEntry(makers, message as MessageInput, now, `start.${name}`)
   const said = Effect.fnUntraced(function* (message: unknown, name: string) {
     const asked = typeof message === "object" && message !== null ? { role: "user" as const, ...message } : message
@@ -43,6 +56,14 @@ export const toStart = Effect.fnUntraced(function* (makers: Makers, given: TurnS
   const started = (kind: Started["kind"], start: Start): Started => ({ kind, start })
   if (prompt !== undefined) {
     return started("prompt", { _tag: "Prompt", entry: yield* said(prompt, "prompt") })
+  }
+  if (item !== undefined) {
+    const wanted = { itemId: yield* checkId("start.item", item) }
+    return started("item", { _tag: "Item", wanted, maxAttempts: Infinity })
+  }
+  if (next !== undefined) {
+    const { maxAttempts = Infinity, ...wanted } = yield* checkInput(NextItemInput, next, "start.next")
+    return started("item", { _tag: "Item", wanted, maxAttempts })
   }
   if (edit !== undefined) {
     const message = yield* checkId("start.edit", edit)
@@ -61,10 +82,18 @@ export const toStart = Effect.fnUntraced(function* (makers: Makers, given: TurnS
   return started("answer", { _tag: "Answer", entries })
 }) satisfies (makers: Makers, given: TurnStart, now: number) => Effect.Effect<Started, InvalidInput>
 
-const startFields = ["prompt", "edit", "retry", "answer"] as const
+const NextItemInput = z.strictObject({
+  sources: z.optional(z.array(Name)),
+  continuePaused: z.optional(z.boolean()),
+  maxAttempts: z.optional(z.int().check(z.positive())),
+})
+
+const startFields = ["prompt", "item", "next", "edit", "retry", "answer"] as const
 const TurnStartInput = z
   .strictObject({
     prompt: z.optional(z.unknown()),
+    item: z.optional(z.unknown()),
+    next: z.optional(z.unknown()),
     edit: z.optional(z.unknown()),
     content: z.optional(z.unknown()),
     retry: z.optional(z.unknown()),
@@ -73,7 +102,7 @@ const TurnStartInput = z
   .check(
     z.refine(
       (start) => startFields.filter((field) => start[field] !== undefined).length <= 1,
-      "must be one of { prompt }, { edit, content }, { retry }, { answer }",
+      "must be one of { prompt }, { item }, { next }, { edit, content }, { retry }, { answer }",
     ),
     z.refine(
       ({ content, edit }) => (content === undefined) === (edit === undefined),
