@@ -191,6 +191,8 @@ export const turnEventLaws: ReadonlyArray<Law> = [
       const refused: ReadonlyArray<readonly [Meaning, string]> = [
         [{ settle: text("a1", "so"), entries: [said("u1")] }, "IdConflict"],
         [{ settle: text("u1", "so") }, "IdConflict"],
+        [{ settle: text("a1", "so"), entries: [said("a1")] }, "IdConflict"],
+        [{ entries: [said("a9")], draft: text("a9", "so") }, "IdConflict"],
         [{ draft: { ...text("a1", "so"), role: "tool" } }, "InvalidInput"],
         [{ draft: { id: "a1", role: "assistant", display: "so" } }, "InvalidInput"],
         [{ settle: { ...text("a1", "so"), role: "tool" } }, "InvalidInput"],

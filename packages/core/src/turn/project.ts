@@ -119,10 +119,10 @@ const answer = (reply: Reply): Reply => reply
 const target = (open: ReadonlyArray<EntryRow>, { entry, isNamed }: Projected): EntryRow | undefined =>
   isNamed ? open.find(({ id }) => id === entry.id) : open.at(-1)
 
-/** Fails where a new entry has the name of one that is there. */
+/** Fails where a new entry has the name of one that is there, or two have one name. */
 const requireFree = fn(function* (tx, { treeId }: SessionRow, fresh: ReadonlyArray<Projected>) {
   const names = fresh.filter(({ isNamed }) => isNamed).map(({ entry }) => entry.id)
   const found = yield* tx.all(names.map((id) => tx.find(EntryTable, "byId", [treeId, id])))
-  const taken = found.find((one) => one !== undefined)
-  if (taken !== undefined) return yield* tx.fail(new IdConflict({ id: taken.id }))
+  const taken = found.find((one) => one !== undefined)?.id ?? names.find((id, i) => names.indexOf(id) < i)
+  if (taken !== undefined) return yield* tx.fail(new IdConflict({ id: taken }))
 })
