@@ -165,6 +165,24 @@ export const operations: ReadonlyArray<Operation> = [
     run: withTurns((turns) => turns.settle("s1", 1, assistant("d1"))),
   },
   {
+    name: "apply an event of a turn",
+    prepare: working,
+    run: withTurns((turns) =>
+      turns.project("s1", { epoch: 1, sequence: 1, id: "e1", data: "found" }, (event) => ({
+        settle: assistant("d1"),
+        entries: [result("r1", "call1")],
+        draft: assistant("d2"),
+        usage: spent("u1", 10),
+        frame: { data: event.data },
+      })),
+    ),
+  },
+  {
+    name: "finish a question",
+    prepare: working,
+    run: Effect.flatMap(Effect.service(QueryViews), (views) => views.finish("s1", { queryKey: "p1", epoch: 1 })),
+  },
+  {
     name: "end a turn",
     prepare: working,
     run: withTurns((turns) =>
