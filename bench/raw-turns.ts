@@ -1,16 +1,19 @@
 /**
- * The baseline of turns: what somebody would write by hand to begin a turn with a prompt, append an answer, and end it;
- * three transactions that read and write the rows that Skein reads and writes, and check the epoch. As `raw.ts` in all else.
+ * The baseline of turns: what somebody would write by hand to begin a turn with a prompt, append an answer, and end it; or to
+ * enqueue a prompt and begin a turn with it. Transactions that read and write the rows that Skein reads and writes, and check
+ * the epoch. As `raw.ts` in all else.
  */
 import { randomUUID } from "node:crypto"
 import Database from "libsql"
 import type { EntryRow } from "../packages/core/src/message/model.ts"
+import type { QueueItemRow } from "../packages/core/src/queue/model.ts"
 import type { SessionRow } from "../packages/core/src/session/model.ts"
 import type { TurnRow } from "../packages/core/src/turn/model.ts"
 
 type StoredSession = Omit<SessionRow, "id">
 type StoredEntry = Omit<EntryRow, "treeId" | "branch" | "pos">
 type StoredTurn = Omit<TurnRow, "sessionId" | "epoch">
+type StoredItem = Omit<QueueItemRow, "sessionId" | "id">
 
 const minted = (prefix: string) => prefix + randomUUID().replaceAll("-", "")
 
@@ -25,6 +28,9 @@ export class RawTurns {
   readonly #turn
   readonly #insertTurn
   readonly #updateTurn
+  readonly #insertItem
+  readonly #firstItem
+  readonly #removeItem
 
   constructor(path: string, durability: "strict" | "relaxed") {
     const database = new Database(path)
@@ -38,7 +44,9 @@ export class RawTurns {
     this.#begin = database.prepare("BEGIN IMMEDIATE")
     this.#commit = database.prepare("COMMIT")
     this.#session = database.prepare(`SELECT "json" FROM "session" WHERE "id" = ?`).raw(true)
-    this.#updateSession = database.prepare(`UPDATE "session" SET "activityAt_desc" = ?, "json" = ? WHERE "id" = ?`)
+    this.#updateSession = database.prepare(
+      `UPDATE "session" SET "activityAt_desc" = ?, "due" = ?, "json" = ? WHERE "id" = ?`,
+    )
     this.#insertEntry = database.prepare(`
       INSERT INTO "entry" ("treeId", "branch", "pos", "id", "shown", "prompt", "json") VALUES (?, ?, ?, ?, ?, ?, ?)`)
     this.#findEntry = database.prepare(`SELECT "json" FROM "entry" WHERE "treeId" = ? AND "id" = ?`).raw(true)
@@ -49,48 +57,86 @@ export class RawTurns {
     this.#updateTurn = database.prepare(
       `UPDATE "turn" SET "runningSince" = NULL, "json" = ? WHERE "sessionId" = ? AND "epoch" = ?`,
     )
+    this.#insertItem = database.prepare(
+      `INSERT INTO "queue_item" ("sessionId", "id", "order", "json") VALUES (?, ?, ?, ?)`,
+    )
+    this.#firstItem = database
+      .prepare(
+        `SELECT "id", "json" FROM "queue_item" WHERE "sessionId" = ? AND "order" IS NOT NULL ORDER BY "order" LIMIT 1`,
+      )
+      .raw(true)
+    this.#removeItem = database.prepare(`DELETE FROM "queue_item" WHERE "sessionId" = ? AND "id" = ?`)
+  }
+
+  enqueue(sessionId: string, body: unknown): void {
+    this.#transaction(() => {
+      const session = this.#readSession(sessionId)
+      const now = Date.now()
+      const message = { createdAt: now, body, format: { dialect: "generic", version: 1 }, preview: "What is a skein?" }
+      const item: StoredItem = { order: 1, message, enqueuedAt: now, attempts: 0 }
+      this.#insertItem.run(sessionId, minted("q_"), item.order, JSON.stringify(item))
+      this.#writeSession(sessionId, {
+        ...session,
+        queue: { items: 1, since: now, claimed: 0, front: 0, back: 1 },
+        due: now,
+        revision: session.revision + 1,
+        updatedAt: now,
+      })
+    })
+  }
+
+  /** Begins a turn with the first item of the queue, and answers its epoch. */
+  dispatch(sessionId: string): number {
+    return this.#transaction(() => {
+      const [itemId, json] = this.#firstItem.get(sessionId) as [string, string]
+      const item = JSON.parse(json) as StoredItem
+      this.#removeItem.run(sessionId, itemId)
+      const { due: _due, queue: _queue, ...session } = this.#readSession(sessionId)
+      return this.#beginIn(sessionId, session, item.message.body)
+    })
   }
 
   /** Begins a turn with a prompt, and answers its epoch. */
   begin(sessionId: string, body: unknown): number {
-    return this.#transaction(() => {
-      const session = this.#readSession(sessionId)
-      if (session.activeTurn !== undefined) throw new Error("a turn runs")
-      const now = Date.now()
-      const epoch = session.epoch + 1
-      const turn: StoredTurn = {
-        id: minted("turn_"),
+    return this.#transaction(() => this.#beginIn(sessionId, this.#readSession(sessionId), body))
+  }
+
+  #beginIn(sessionId: string, session: StoredSession, body: unknown): number {
+    if (session.activeTurn !== undefined) throw new Error("a turn runs")
+    const now = Date.now()
+    const epoch = session.epoch + 1
+    const turn: StoredTurn = {
+      id: minted("turn_"),
+      owner: "raw",
+      host: "here",
+      start: "prompt",
+      startedAt: now,
+      runningSince: now,
+    }
+    const entryId = minted("msg_")
+    this.#findEntry.get(session.treeId, entryId)
+    const at = { branch: session.head.branch, pos: session.head.pos + 1 }
+    const next = this.#append(session, entryId, "user", body, now, turn.id)
+    this.#writeSession(sessionId, {
+      ...next,
+      status: "running",
+      epoch,
+      activeTurn: {
+        id: turn.id,
+        epoch,
         owner: "raw",
         host: "here",
-        start: "prompt",
         startedAt: now,
-        runningSince: now,
-      }
-      const entryId = minted("msg_")
-      this.#findEntry.get(session.treeId, entryId)
-      const at = { branch: session.head.branch, pos: session.head.pos + 1 }
-      const next = this.#append(session, entryId, "user", body, now, turn.id)
-      this.#writeSession(sessionId, {
-        ...next,
-        status: "running",
-        epoch,
-        activeTurn: {
-          id: turn.id,
-          epoch,
-          owner: "raw",
-          host: "here",
-          startedAt: now,
-          beat: 1,
-          lease: 30_000,
-          until: now + 30_000,
-          drafts: [],
-          first: at,
-          last: at,
-        },
-      })
-      this.#insertTurn.run(sessionId, epoch, turn.id, now, JSON.stringify(turn))
-      return epoch
+        beat: 1,
+        lease: 30_000,
+        until: now + 30_000,
+        drafts: [],
+        first: at,
+        last: at,
+      },
     })
+    this.#insertTurn.run(sessionId, epoch, turn.id, now, JSON.stringify(turn))
+    return epoch
   }
 
   append(sessionId: string, epoch: number, body: unknown): void {
@@ -181,7 +227,7 @@ export class RawTurns {
   }
 
   #writeSession(id: string, session: StoredSession): void {
-    this.#updateSession.run(-session.activityAt, JSON.stringify(session), id)
+    this.#updateSession.run(-session.activityAt, session.due ?? null, JSON.stringify(session), id)
   }
 
   #transaction<A>(work: () => A): A {

@@ -7,7 +7,7 @@ import { lengthOfConversation } from "./rows/length.ts"
 import { concurrentAppends } from "./rows/producers.ts"
 import { readConversation } from "./rows/read.ts"
 import { listSessions } from "./rows/sessions.ts"
-import { turnRelaxed, turnStrict } from "./rows/turn.ts"
+import { dispatchRelaxed, dispatchStrict, turnRelaxed, turnStrict } from "./rows/turn.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   appendStrict,
@@ -20,4 +20,6 @@ export const suites: ReadonlyArray<Suite> = [
   rowsOfAppend,
   turnStrict,
   turnRelaxed,
+  dispatchStrict,
+  dispatchRelaxed,
 ]
