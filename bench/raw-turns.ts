@@ -4,11 +4,12 @@
  * the epoch. As `raw.ts` in all else.
  */
 import { randomUUID } from "node:crypto"
-import Database from "libsql"
+import type Database from "libsql"
 import type { EntryRow } from "../packages/core/src/message/model.ts"
 import type { QueueItemRow } from "../packages/core/src/queue/model.ts"
 import type { SessionRow } from "../packages/core/src/session/model.ts"
 import type { TurnRow } from "../packages/core/src/turn/model.ts"
+import { openRaw } from "./raw.ts"
 
 type StoredSession = Omit<SessionRow, "id">
 type StoredEntry = Omit<EntryRow, "treeId" | "branch" | "pos">
@@ -33,13 +34,7 @@ export class RawTurns {
   readonly #removeItem
 
   constructor(path: string, durability: "strict" | "relaxed") {
-    const database = new Database(path)
-    database.exec(`
-      PRAGMA cache_size = -16384;
-      PRAGMA temp_store = MEMORY;
-      PRAGMA synchronous = ${durability === "strict" ? "FULL" : "NORMAL"};
-      PRAGMA journal_size_limit = 67108864;
-    `)
+    const database = openRaw(path, durability)
     this.#database = database
     this.#begin = database.prepare("BEGIN IMMEDIATE")
     this.#commit = database.prepare("COMMIT")

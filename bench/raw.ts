@@ -15,6 +15,18 @@ type Stored<Row, Key extends keyof Row> = Omit<Row, Key>
 type StoredEntry = Stored<EntryRow, "treeId" | "branch" | "pos">
 type StoredSession = Stored<SessionRow, "id">
 
+/** Opens a file with the settings that Skein gives its own connection. */
+export const openRaw = (path: string, durability: "strict" | "relaxed"): Database.Database => {
+  const database = new Database(path)
+  database.exec(`
+    PRAGMA cache_size = -16384;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA synchronous = ${durability === "strict" ? "FULL" : "NORMAL"};
+    PRAGMA journal_size_limit = 67108864;
+  `)
+  return database
+}
+
 export class Raw {
   readonly #database: Database.Database
   readonly #begin
@@ -29,13 +41,7 @@ export class Raw {
   readonly #project
 
   constructor(path: string, durability: "strict" | "relaxed" = "strict") {
-    const database = new Database(path)
-    database.exec(`
-      PRAGMA cache_size = -16384;
-      PRAGMA temp_store = MEMORY;
-      PRAGMA synchronous = ${durability === "strict" ? "FULL" : "NORMAL"};
-      PRAGMA journal_size_limit = 67108864;
-    `)
+    const database = openRaw(path, durability)
     this.#database = database
     this.#begin = database.prepare("BEGIN IMMEDIATE")
     this.#commit = database.prepare("COMMIT")

@@ -1,26 +1,17 @@
 import * as Effect from "effect/Effect"
-import { copyFileSync } from "node:fs"
-import { join } from "node:path"
 import { Messages } from "../../packages/core/src/message/service.ts"
-import { answer, sessionOf } from "../content.ts"
+import { answer } from "../content.ts"
 import { Raw } from "../raw.ts"
 import { compare } from "../row.ts"
 import type { Budget, Suite } from "../row.ts"
-import { openFile } from "../skein.ts"
+import { openBeside } from "../skein.ts"
 
 /** One message after the other, each awaited before the next. */
 const appendOneByOne = (durability: "strict" | "relaxed", budget: Budget): Suite => ({
   name: `append-${durability}`,
   run: async ({ directory, rounds }) => {
-    const ours = join(directory, "ours.db")
-    const theirs = join(directory, "raw.db")
-    const filled = openFile(ours)
-    await filled.run(sessionOf("s1", 100, () => ({ body: answer })))
-    await filled.close()
-    copyFileSync(ours, theirs)
-
-    const skein = openFile(ours)
-    const raw = new Raw(theirs, durability)
+    const { copy, ...skein } = await openBeside(directory)
+    const raw = new Raw(copy, durability)
     const messages = await skein.run(Effect.service(Messages))
     const row = await compare(
       { name: `append one by one, ${durability}`, unit: "µs", budget },

@@ -1,30 +1,22 @@
 import * as Effect from "effect/Effect"
-import { copyFileSync } from "node:fs"
-import { join } from "node:path"
 import { Messages } from "../../packages/core/src/message/service.ts"
 import { Queue } from "../../packages/core/src/queue/service.ts"
 import type { Durability } from "../../packages/core/src/storage/backend.ts"
 import { Turns } from "../../packages/core/src/turn/service.ts"
-import { answer, sessionOf } from "../content.ts"
+import { answer } from "../content.ts"
 import { timed } from "../measure.ts"
 import { RawTurns } from "../raw-turns.ts"
 import { compare, rowOf } from "../row.ts"
 import type { Suite } from "../row.ts"
-import { openFile } from "../skein.ts"
+import { openBeside } from "../skein.ts"
 
 const prompt = { role: "user", content: "What is a skein?" }
 
 /** Two stores of one conversation: ours, and the same file for the baseline. */
 const openBoth = async (directory: string, durability: Durability) => {
-  const ours = join(directory, "ours.db")
-  const theirs = join(directory, "raw.db")
-  const filled = openFile(ours)
-  await filled.run(sessionOf("s1", 100, () => ({ body: answer })))
-  await filled.close()
-  copyFileSync(ours, theirs)
-  const skein = openFile(ours)
+  const { copy, ...skein } = await openBeside(directory)
   const services = await skein.run(Effect.all({ messages: Messages, queue: Queue, turns: Turns }))
-  return { skein, raw: new RawTurns(theirs, durability), ...services }
+  return { skein, raw: new RawTurns(copy, durability), ...services }
 }
 
 /** A turn as a loop of its own makes it: begun with a prompt, one answer, ended; each awaited before the next. */
