@@ -11,16 +11,18 @@ import { memory } from "@skein/adapter-memory"
 import { sqlite } from "@skein/adapter-sqlite"
 import { seedOfRun } from "../port/seed.ts"
 import { continued } from "./continued.ts"
+import { drain } from "./drain.ts"
 import { fullDisk } from "./full-disk.ts"
 import { crashes, killedEverywhere, refusals } from "./half-done.ts"
 import { kills } from "./kills.ts"
-import { manyDead } from "./many-dead.ts"
+import { fewDue, manyDead } from "./many-dead.ts"
 import { manyWriters } from "./many-writers.ts"
 import { oneSession } from "./one-session.ts"
 import { operations } from "./operations.ts"
 import type { Operation } from "./operations.ts"
 import { aborts, leftAlone } from "./other-process.ts"
 import type { Outcome } from "./outcome.ts"
+import { paused } from "./paused.ts"
 import { stopped } from "./stopped.ts"
 import { interruptedUpgrades, racedUpgrades, upgradeKilledEverywhere } from "./upgrades.ts"
 import { workers } from "./workers.ts"
@@ -54,7 +56,11 @@ const campaigns: Readonly<Record<string, () => Promise<Outcome>>> = {
   "left alone while it lives": () => leftAlone({ lease: 1_000, leases: 8 }),
   "two workers": () => workers({ processes: 2, sessions: 3, turns: 300, takesOver: false, seed: seed + 2 }),
   "two workers, taking over": () => workers({ processes: 2, sessions: 3, turns: 300, takesOver: true, seed: seed + 3 }),
+  "killed while they drain queues": () =>
+    drain({ items: 1_000, sessions: 100, kills: 200, workers: 2, seed: seed + 4 }),
+  "paused under two workers": () => paused({ sessions: 20, items: 20, pauses: 6, seed: seed + 5 }),
   "many dead turns": () => manyDead({ dead: 2_500, idle: 100_000, judgeTimes: true }),
+  "few sessions with work": () => fewDue({ idle: 100_000, judgeTimes: true }),
   "upgrade stopped at every statement": interruptedUpgrades,
   "upgrade killed at every statement": upgradeKilledEverywhere,
   "upgrade raced": () => racedUpgrades({ processes: 3, rounds: 5 }),

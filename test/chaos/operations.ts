@@ -209,6 +209,7 @@ export const operations: ReadonlyArray<Operation> = [
     run: withQueue((queue) => queue.enqueue("s1", user("q3"), { clientRequestId: "r3", placement: "front" })),
   },
   { name: "claim", prepare: queued, run: withQueue((queue) => queue.claim("s1")) },
+  { name: "dispatch", prepare: queued, run: withQueue((queue) => queue.dispatch("s1", { turnId: "t1" })) },
   {
     name: "clear a queue",
     prepare: Effect.andThen(
