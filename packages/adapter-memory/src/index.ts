@@ -34,7 +34,8 @@ export const make = ({ capacity = Infinity }: Options = {}): Effect.Effect<Backe
   Effect.sync(() => {
     const database = new Database()
     return Backend.of({
-      capabilities: { durable: false, multiProcess: false, blocking: true, groupPrograms: 512 },
+      // Whoever opens it is in this process, by whatever name.
+      capabilities: { durable: false, multiProcess: false, blocking: true, groupPrograms: 512, host: "memory" },
       open: (schema) =>
         Effect.try({
           try: () => {

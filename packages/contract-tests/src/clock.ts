@@ -51,6 +51,8 @@ const nanosOf = (milliseconds: number): bigint => BigInt(Math.round(milliseconds
 export interface Time {
   /** Runs an effect by this time. What it opens goes on living by it. */
   readonly during: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** As `during`, where the wall clock shows so many milliseconds more, or fewer. */
+  readonly ahead: (milliseconds: number) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** The store, whose work has to be done before time passes. */
   readonly of: <S extends Openable>(store: S) => S
   /** Lets milliseconds pass. Who sleeps is woken when it is due, and does what it does before more time passes. */
@@ -78,10 +80,10 @@ const quietTurns = 25
 export const makeTime: Effect.Effect<Time> = Effect.map(Effect.service(Clock.Clock), (real) => {
   let steady = 0
   // Some day of 2026, so that what is stored looks like what it is.
-  let ahead = 1_780_000_000_000
+  let jumped = 1_780_000_000_000
   let running = 0
   const sleepers = new Set<Sleeper>()
-  const wall = () => steady + ahead
+  const wall = () => steady + jumped
   const sleep: Clock.Clock["sleep"] = (duration) => {
     const milliseconds = Duration.toMillis(duration)
     if (milliseconds <= 0) return Effect.yieldNow
@@ -117,11 +119,17 @@ export const makeTime: Effect.Effect<Time> = Effect.map(Effect.service(Clock.Clo
       }
       steady = end
     })
+  const ahead = (milliseconds: number) => {
+    const clock = clockOf(
+      () => wall() + milliseconds,
+      () => steady,
+      sleep,
+    )
+    return <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provideService(effect, Clock.Clock, clock)
+  }
   return {
-    during: Effect.provideService(
-      Clock.Clock,
-      clockOf(wall, () => steady, sleep),
-    ),
+    during: ahead(0),
+    ahead,
     of: (store) =>
       changed(store, {
         run: (run) => (machine, options, done) => {
@@ -135,7 +143,7 @@ export const makeTime: Effect.Effect<Time> = Effect.map(Effect.service(Clock.Clo
     pass,
     jump: (milliseconds) =>
       Effect.sync(() => {
-        ahead += milliseconds
+        jumped += milliseconds
       }),
     settle,
     sleepers: () => sleepers.size,

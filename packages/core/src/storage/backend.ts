@@ -30,7 +30,7 @@ export interface Capabilities {
   readonly groupPrograms: number
   /**
    * The name of what has one wall clock: this machine, or the origin of a page. Leases of owners with the same name are
-   * judged by the time, others by watching them. Default: this process alone.
+   * judged by the time, others by watching them. Default: nothing is known, and each opening is watched by the others.
    */
   readonly host?: string | undefined
   /** How long the lease of a turn is, in milliseconds: longer where timers are slowed down. Default 30,000. */

@@ -676,7 +676,11 @@ export const turns = fn(function* (tx, scope: Scope, sessionId: string, before: 
     reverse: true,
     limit,
   })
-  const ends = rows.flatMap(({ first, last }) => [first ?? root, last ?? root])
+  const { activeTurn } = session
+  const ends = rows.flatMap((row) => {
+    const { first, last } = row.epoch === activeTurn?.epoch ? activeTurn : row
+    return [first ?? last ?? root, last ?? root]
+  })
   const entries = yield* entriesAt(session.treeId, ends)
   const idOf = (entry: Readonly<EntryRow> | Unreadable | undefined) =>
     entry === undefined || isUnreadable(entry) ? undefined : entry.id

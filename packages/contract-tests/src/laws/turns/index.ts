@@ -2,10 +2,12 @@
  * Laws of turns.
  */
 import type { Law } from "../../law.ts"
+import { abortLaws } from "./abort.ts"
 import { beginLaws } from "./begin.ts"
 import { draftLaws } from "./drafts.ts"
 import { endLaws } from "./end.ts"
 import { fenceLaws } from "./fence.ts"
+import { recoveryLaws } from "./recovery.ts"
 import { runLaws } from "./run.ts"
 import { turnUsageLaws } from "./usage.ts"
 
@@ -15,5 +17,7 @@ export const turnLaws: ReadonlyArray<Law> = [
   ...endLaws,
   ...runLaws,
   ...draftLaws,
+  ...abortLaws,
+  ...recoveryLaws,
   ...turnUsageLaws,
 ]
