@@ -20,6 +20,7 @@ import type { SkeinSettings } from "./settings.ts"
 import type { Backend } from "./storage/backend.ts"
 import type { InvalidInput, StorageError } from "./storage/error.ts"
 import { Storage } from "./storage/storage.ts"
+import { liveDrafts } from "./stream/live-drafts.ts"
 import { Rings } from "./stream/rings.ts"
 import { Streams } from "./stream/service.ts"
 import { Instance } from "./turn/instance.ts"
@@ -79,7 +80,7 @@ const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError
         Usage.layer,
       ),
     ),
-    Layer.provide(Layer.provideMerge(Rings.layer, Instance.layer)),
+    Layer.provide(liveDrafts.pipe(Layer.provideMerge(Rings.layer), Layer.provideMerge(Instance.layer))),
     Layer.provideMerge(Storage.layer(coreSchema(options.tables), options)),
     // Given on, for what is built on top: it has to see the same settings.
     Layer.provideMerge(Layer.succeed(Settings, settingsOf(options))),

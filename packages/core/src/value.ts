@@ -34,15 +34,18 @@ export const copyOf = <T>(json: T): Copy<T> => JSON.parse(JSON.stringify(json)) 
  */
 export const sharing = <A>(before: unknown, next: A): A => {
   if (typeof before !== "object" || typeof next !== "object" || before === null || next === null) return next
-  if (Array.isArray(before) !== Array.isArray(next)) return next
+  if (before === next || Array.isArray(before) !== Array.isArray(next)) return next
   const shared = Array.isArray(next)
     ? sharingItems(before as ReadonlyArray<unknown>, next)
     : Object.fromEntries(Object.entries(next).map(([name, value]) => [name, sharing(own(before, name), value)]))
-  const names = Object.keys(shared)
-  const isSame =
-    names.length === Object.keys(before).length &&
-    names.every((name) => Object.hasOwn(before, name) && own(before, name) === own(shared, name))
-  return (isSame ? before : shared) as A
+  if (hasSameParts(before, shared)) return before as A
+  return hasSameParts(next, shared) ? next : (shared as A)
+}
+
+const hasSameParts = (one: object, other: object): boolean => {
+  const names = Object.keys(other)
+  const isSame = (name: string) => Object.hasOwn(one, name) && own(one, name) === own(other, name)
+  return names.length === Object.keys(one).length && names.every(isSame)
 }
 
 const sharingItems = (before: ReadonlyArray<unknown>, next: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {

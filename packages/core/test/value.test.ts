@@ -30,6 +30,13 @@ describe("sharing", () => {
     assert.strictEqual(sharing(parts, [{ text: "1" }, { text: "3" }])[0], parts[0])
   })
 
+  it("SES-13 what shares all that it can already is left as it is", () => {
+    const before = { list: [{ id: "a", parts: [1] }] }
+    const once = sharing(before, { list: [{ id: "a", parts: [1], more: true }] })
+    assert.strictEqual(sharing(before, once), once)
+    assert.strictEqual(once.list[0]!.parts, before.list[0]!.parts)
+  })
+
   it("SES-13 a property more, one less, or one that is undefined is a difference", () => {
     const before = { a: 1, b: { c: 2 } }
     for (const next of [{ a: 1 }, { a: 1, b: { c: 2 }, d: 3 }, { a: 1, b: undefined }, { a: 1, b: null }, [1], null]) {

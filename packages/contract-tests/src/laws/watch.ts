@@ -12,6 +12,7 @@ import type { SessionPage } from "@skein/core/session"
 import { Storage } from "@skein/core/storage"
 import { Turns } from "@skein/core/turn"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
@@ -255,6 +256,49 @@ export const watchLaws: ReadonlyArray<Law> = [
           before = view
         }
         check(pictures.size > 5, "hardly anything has happened")
+      }),
+    ),
+  ),
+
+  law("MSG-10 a view shows what a turn of this process is writing, before it is stored", (store) =>
+    withServices(store, { checkpointMs: 60_000 })(
+      Effect.gen(function* () {
+        yield* begin("s")
+        const messages = yield* Messages
+        const [more, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const next = yield* follow(messages.watch("s"))
+        const running = yield* Effect.forkChild(
+          Turns.use((turns) =>
+            turns.run("s", { prompt: said("u1") }, (turn) =>
+              Effect.gen(function* () {
+                yield* turn.draft({ ...said("a1"), body: "some" })
+                yield* Deferred.await(more)
+                yield* turn.draft({ ...said("a1"), body: "some more" })
+                yield* Deferred.await(end)
+                yield* turn.settle({ ...said("a1"), body: "all" })
+              }),
+            ),
+          ),
+        )
+        /** The first view in which the answer says so. */
+        const until = (text: string) =>
+          Effect.gen(function* () {
+            for (;;) {
+              const view = yield* next
+              const answer = view.messages.at(-1)
+              if (answer?.id === "a1" && answer.display === text) return view
+            }
+          })
+        const before = yield* until("some")
+        yield* Deferred.succeed(more, undefined)
+        const view = yield* until("some more")
+        equal(picture(view), ["u1", "a1 draft"], "what is shown")
+        check(view.messages[0] === before.messages[0], "the prompt is another object")
+        check(view.drafts[0] === view.messages[1], "the draft is not the object that it is among the messages")
+        equal((yield* messages.get("s", "a1")).display, "some", "what is stored meanwhile")
+        yield* Deferred.succeed(end, undefined)
+        equal(picture(yield* until("all")), ["u1", "a1"], "what is shown in the end")
+        yield* Fiber.join(running)
       }),
     ),
   ),

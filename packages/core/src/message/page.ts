@@ -56,6 +56,12 @@ export const cursorOf = (sessionId: string, row: EntryRow | Unreadable, shown: n
   return `p.${branch}.${pos}.${shown}.${sessionId}`
 }
 
+/** Where a page begins, unless it begins with the first message. */
+export const cursorBefore = (
+  sessionId: string,
+  { from, rows: [first] }: { readonly from: number; readonly rows: ReadonlyArray<EntryRow | Unreadable> },
+) => (from > 1 && first !== undefined ? { before: cursorOf(sessionId, first, from) } : {})
+
 /** Reads what a page is asked for before, after or around. */
 export const toAnchor = (sessionId: string, given: string): Effect.Effect<Anchor, InvalidCursor | InvalidInput> => {
   if (isId(given)) return Effect.succeed({ _tag: "Message", id: given })

@@ -18,28 +18,24 @@ import { sessionCalls } from "../call.ts"
 import type { InvalidCursor } from "../cursor.ts"
 import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
-import { toListedItem } from "../queue/record.ts"
-import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
 import { previewOf } from "../session/preview.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
-import { toSession } from "../session/record.ts"
 import { Settings } from "../settings.ts"
 import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
-import type { ChangedRow } from "../storage/changes.ts"
 import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { annotate } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { isUnreadable, maxRange } from "../storage/transaction.ts"
-import type { Unreadable } from "../storage/transaction.ts"
 import type { RunActive, StaleTurn } from "../turn/fence.ts"
-import { watch } from "../watch.ts"
 import { expectedFields, writeFields, writingOf } from "../write-options.ts"
 import { MessageInput as MessageInputSchema, textOf, toEntry } from "./body.ts"
 import type { MessageInput } from "./body.ts"
+import { LiveDrafts } from "./live-drafts.ts"
 import {
+  cursorBefore,
   cursorOf,
   PageQuery as PageQueryInput,
   PathOptions,
@@ -48,18 +44,15 @@ import {
   windowFrom,
   windowOf,
 } from "./page.ts"
-import { TreeTable } from "./model.ts"
-import type { EntryRow } from "./model.ts"
 import type { NewEntry } from "./placement.ts"
 import * as program from "./program.ts"
 import type { HeadMoved, MessageNotFound } from "./program.ts"
 import { toMessage } from "./record.ts"
 import type { Message } from "./record.ts"
-import { toViewed } from "./session-view.ts"
 import type { SessionView } from "./session-view.ts"
 import * as tree from "./tree.ts"
 import { userMessageId } from "./user-message-id.ts"
-import { view } from "./view.ts"
+import { watchSession } from "./watch-session.ts"
 
 export { HeadMoved, MessageNotFound } from "./program.ts"
 export type { MessageInput } from "./body.ts"
@@ -244,6 +237,7 @@ export class Messages extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
       const makers = { settings, ids: yield* Ids }
+      const live = yield* LiveDrafts
 
       /**
        * Stores entries once: what is refused because it is stored, or because the head has moved since it was stored, is
@@ -290,32 +284,6 @@ export class Messages extends Context.Service<
         }
         return page
       })
-
-      /** Reads the view of a session again and again; its messages only when they can have changed. */
-      const looking = (sessionId: string, limit: number) => {
-        let mark: string | undefined
-        let page: Pick<SessionView, "messages" | "before" | "degraded"> = { messages: [], degraded: false }
-        return Effect.fnUntraced(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const seen = yield* storage.read(view(settings, sessionId, windowOf({ limit }), mark, now))
-          if (seen.page !== undefined) {
-            mark = seen.mark
-            page = {
-              messages: seen.alternatives.map(toViewed),
-              degraded: seen.page.degraded,
-              ...cursorBefore(sessionId, seen.page),
-            }
-          }
-          const { messages } = page
-          const found: SessionView = {
-            session: toSession(seen.session),
-            ...page,
-            drafts: messages.filter(({ draft }) => draft === true),
-            queue: seen.queue.map(toListedItem(now)),
-          }
-          return found
-        })
-      }
 
       const calls = sessionCalls("message", {
         append: Effect.fnUntraced(function* (sessionId: string, message: MessageInput, given: AppendOptions = {}) {
@@ -424,10 +392,7 @@ export class Messages extends Context.Service<
             Effect.gen(function* () {
               yield* checkId("sessionId", sessionId)
               const { limit } = yield* checkInput(PathOptions, given, "options")
-              return watch(storage, {
-                look: looking(sessionId, limit),
-                concerns: isViewed(sessionId),
-              })
+              return watchSession({ storage, scope: settings, live }, sessionId, limit)
             }),
           ),
         stream: (sessionId) =>
@@ -494,18 +459,3 @@ const checkAppendOptions = (given: AppendOptions): Effect.Effect<CheckedOptions,
       )
     : checkInput(AppendOptionsInput, given, "options")
 }
-
-/**
- * Whether a view of the session may show something of a row. What is written to its branches and its queue changes its own
- * row; what others change of what it inherits, that of the tree.
- */
-const isViewed =
-  (sessionId: string) =>
-  ({ key, table }: ChangedRow): boolean =>
-    table === TreeTable.name || (table === SessionTable.name && (key === undefined || key[0] === sessionId))
-
-/** Where a page begins, unless it begins with the first message. */
-const cursorBefore = (
-  sessionId: string,
-  { from, rows: [first] }: { readonly from: number; readonly rows: ReadonlyArray<EntryRow | Unreadable> },
-) => (from > 1 && first !== undefined ? { before: cursorOf(sessionId, first, from) } : {})
