@@ -8,6 +8,7 @@ import { concurrentAppends } from "./rows/producers.ts"
 import { readConversation } from "./rows/read.ts"
 import { listSessions } from "./rows/sessions.ts"
 import { dispatchRelaxed, dispatchStrict, turnRelaxed, turnStrict } from "./rows/turn.ts"
+import { usageOfAYear } from "./rows/usage.ts"
 
 export const suites: ReadonlyArray<Suite> = [
   appendStrict,
@@ -22,4 +23,5 @@ export const suites: ReadonlyArray<Suite> = [
   turnRelaxed,
   dispatchStrict,
   dispatchRelaxed,
+  usageOfAYear,
 ]

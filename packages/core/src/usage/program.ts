@@ -166,30 +166,38 @@ const nextRow = (
 ): UsageRow | undefined => {
   const spent = call.counter === undefined ? call : sinceReading(call, known, tops.get(call.counter))
   if (known !== undefined && !tellsMore(spent, known)) return undefined
+  const { counter, raw } = call
   const turn = known?.turn || call.turn
-  const entryId = known?.entryId ?? call.entryId
-  const opensTurn = known?.opensTurn ?? (turn !== "" && !opened.has(turn))
-  const agent = known === undefined ? session.agent : known.agent
-  return {
+  const priced = priceOf(spent, prices)
+  const row: UsageRow = {
     call: key(call.callId),
     callId: call.callId,
     provider: call.provider,
     model: call.model,
     at: call.at ?? known?.at ?? now,
     outcome: call.outcome,
-    ...tokensOf(spent),
-    ...priceOf(spent, prices),
-    ...(entryId !== undefined && { entryId }),
-    ...(opensTurn && { opensTurn }),
-    ...(call.raw !== undefined && { raw: call.raw }),
+    input: spent.input,
+    output: spent.output,
+    reasoning: spent.reasoning,
+    cacheRead: spent.cacheRead,
+    cacheWrite: spent.cacheWrite,
+    cost: priced.cost,
     sessionId: session.id,
     turn,
     treeId: session.treeId,
     projectId: known?.projectId ?? session.projectId,
-    ...(agent !== undefined && { agent }),
-    ...(session.owner !== undefined && { owner: session.owner }),
-    ...(call.counter !== undefined && { counter: call.counter, ...readingOf(call, tops.get(call.counter)) }),
   }
+  const entryId = known?.entryId ?? call.entryId
+  const agent = known === undefined ? session.agent : known.agent
+  if (priced.currency !== undefined) row.currency = priced.currency
+  if (priced.pricedBy !== undefined) row.pricedBy = priced.pricedBy
+  if (entryId !== undefined) row.entryId = entryId
+  if (known?.opensTurn ?? (turn !== "" && !opened.has(turn))) row.opensTurn = true
+  if (raw !== undefined) row.raw = raw
+  if (agent !== undefined) row.agent = agent
+  if (session.owner !== undefined) row.owner = session.owner
+  if (counter !== undefined) Object.assign(row, { counter, ...readingOf(call, tops.get(counter)) })
+  return row
 }
 
 export const tokensOf = ({ cacheRead, cacheWrite, input, output, reasoning }: Tokens): Tokens => ({

@@ -17,7 +17,7 @@ import { UsageSumTable } from "./model.ts"
 import type { SumKind, Tally, UsageSumRow } from "./model.ts"
 import { dayOf, quartersADay, slotOf, spentBefore } from "./slots.ts"
 import { noCalls, plus, tokensIn } from "./tally.ts"
-import { Sums } from "./totals.ts"
+import { groupTotals, Sums, totalsOf } from "./totals.ts"
 import type { UsageTotals } from "./totals.ts"
 import type { Stretch, Zone } from "./zones.ts"
 
@@ -216,10 +216,12 @@ export class Summing {
     this.#total.add(row.currency, tally)
     const { grouping } = this.#question
     if (grouping === undefined) return
-    const common = this.#commonOf(grouping, row, date)
-    const id = JSON.stringify(common)
+    const id = groupId(grouping, row, date)
     let group = this.#groups.get(id)
-    if (group === undefined) this.#groups.set(id, (group = { common, sums: new Sums() }))
+    if (group === undefined) {
+      group = { common: commonOf(grouping, row, date, this.#question.zone), sums: new Sums() }
+      this.#groups.set(id, group)
+    }
     group.sums.add(row.currency, tally)
   }
 
@@ -238,40 +240,54 @@ export class Summing {
     return found
   }
 
-  #commonOf(grouping: Grouping, row: Readonly<UsageSumRow>, date: string): Common {
-    switch (grouping) {
-      case "session":
-        return { session: row.sessionId! }
-      case "agent":
-        return { agent: row.agent ?? null }
-      case "model":
-        return { provider: row.provider, model: row.model }
-      case "provider":
-        return { provider: row.provider }
-      case "project":
-        return { project: row.projectId! }
-      case "day":
-        return { day: date }
-    }
-  }
-
   get total(): UsageTotals {
-    return this.#total.totals()
+    return totalsOf(this.#total.spent)
   }
 
   /** Days in their order; others by the tokens they used, the most first. */
   get groups(): ReadonlyArray<UsageGroup> {
-    const { grouping, zone } = this.#question
-    const shared = grouping === "model" || grouping === "provider"
-    const groups = [...this.#groups].map(([id, { common, sums }]) => {
-      const bounds = common.day === undefined ? {} : zone.boundsOf(common.day)
-      const totals = sums.totals()
-      const group: UsageGroup = { ...common, ...bounds, ...totals, ...(shared && { turns: null }) }
-      return { id, group, tokens: tokensIn(totals) }
-    })
-    const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1)
-    return groups
-      .toSorted((a, b) => (grouping === "day" ? byId(a, b) : b.tokens - a.tokens || byId(a, b)))
+    const { grouping } = this.#question
+    const hasTurns = grouping !== "model" && grouping !== "provider"
+    return [...this.#groups]
+      .map(([id, { common, sums }]) => {
+        const group: UsageGroup = groupTotals(common, sums.spent, hasTurns)
+        return { id, group, size: grouping === "day" ? 0 : tokensIn(group) }
+      })
+      .toSorted((a, b) => b.size - a.size || (a.id < b.id ? -1 : 1))
       .map(({ group }) => group)
+  }
+}
+
+const groupId = (grouping: Grouping, row: Readonly<UsageSumRow>, date: string): string => {
+  switch (grouping) {
+    case "session":
+      return row.sessionId!
+    case "agent":
+      return row.agent ?? ""
+    case "model":
+      return `${row.provider}\0${row.model}`
+    case "provider":
+      return row.provider
+    case "project":
+      return row.projectId!
+    case "day":
+      return date
+  }
+}
+
+const commonOf = (grouping: Grouping, row: Readonly<UsageSumRow>, date: string, zone: Zone): Common => {
+  switch (grouping) {
+    case "session":
+      return { session: row.sessionId! }
+    case "agent":
+      return { agent: row.agent ?? null }
+    case "model":
+      return { provider: row.provider, model: row.model }
+    case "provider":
+      return { provider: row.provider }
+    case "project":
+      return { project: row.projectId! }
+    case "day":
+      return { day: date, ...zone.boundsOf(date) }
   }
 }

@@ -2,7 +2,7 @@
  * What calls add up to, as callers see it.
  */
 import type { Spent, Tally } from "./model.ts"
-import { add, noCalls, tokensIn } from "./tally.ts"
+import { add, noCalls, spentIn, tokensIn } from "./tally.ts"
 
 /** Tokens, calls, turns and money. Each token is counted under one name. */
 export interface UsageTotals {
@@ -33,23 +33,15 @@ export interface UsageTotals {
   readonly partial: boolean
 }
 
-/** Sums by currency that grow. */
-export class Sums {
-  readonly #byCurrency = new Map<string | undefined, Tally>()
-
-  add(currency: string | undefined, tally: Tally): void {
-    const sum = this.#byCurrency.get(currency)
-    if (sum === undefined) this.#byCurrency.set(currency, { ...tally })
-    else add(sum, tally)
-  }
-
-  totals(): UsageTotals {
-    return totalsOf([...this.#byCurrency].map(([currency, tally]) => ({ ...tally, ...(currency && { currency }) })))
-  }
-}
-
 /** The totals of a session or a turn, as its row has them. */
-export const totalsOf = (usage: ReadonlyArray<Spent> = []): UsageTotals => {
+export const totalsOf = (usage: ReadonlyArray<Spent> = []): UsageTotals => groupTotals({}, usage, true)
+
+/** Totals of calls that have something in common, which is told with them. */
+export const groupTotals = <Common extends object>(
+  common: Common,
+  usage: ReadonlyArray<Spent>,
+  hasTurns: boolean,
+): Common & UsageTotals => {
   const all = { ...noCalls }
   const cost: Record<string, number> = {}
   let unpricedCalls = 0
@@ -64,21 +56,37 @@ export const totalsOf = (usage: ReadonlyArray<Spent> = []): UsageTotals => {
       unpricedTokens += tokensIn(spent)
     }
   }
-  const { aborted, cacheRead, cacheWrite, calls, failed, input, output, reasoning, turns, unknown } = all
-  return {
-    calls,
-    failed,
-    aborted,
-    turns,
-    input,
-    output,
-    reasoning,
-    cacheRead,
-    cacheWrite,
+  const totals: UsageTotals = {
+    calls: all.calls,
+    failed: all.failed,
+    aborted: all.aborted,
+    turns: hasTurns ? all.turns : null,
+    input: all.input,
+    output: all.output,
+    reasoning: all.reasoning,
+    cacheRead: all.cacheRead,
+    cacheWrite: all.cacheWrite,
     cost,
     unpricedCalls,
     unpricedTokens,
-    unknownCalls: unknown,
-    partial: unknown > 0,
+    unknownCalls: all.unknown,
+    partial: all.unknown > 0,
+  }
+  // Not the other way round: to add fields to a copy costs a hundred times as much.
+  return Object.assign(totals, common)
+}
+
+/** Sums by currency that grow. */
+export class Sums {
+  readonly #byCurrency = new Map<string | undefined, Spent>()
+
+  add(currency: string | undefined, tally: Tally): void {
+    const sum = this.#byCurrency.get(currency)
+    if (sum === undefined) this.#byCurrency.set(currency, spentIn(currency, tally))
+    else add(sum, tally)
+  }
+
+  get spent(): ReadonlyArray<Spent> {
+    return [...this.#byCurrency.values()]
   }
 }

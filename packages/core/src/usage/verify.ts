@@ -119,7 +119,7 @@ export const checkSessions = fn(function* (tx, scope: Scope, after: string | und
     for (const sum of yield* allSums(scope, { of: "session", id: row.id }, undefined, allTime)) {
       expected.add(sum.currency, sum.tally)
     }
-    differences.push(...different("session", [row.id], totalsOf(row.usage), expected.totals()))
+    differences.push(...different("session", [row.id], totalsOf(row.usage), totalsOf(expected.spent)))
   }
   const last = rows.length < atOnce ? undefined : rows.at(-1)
   return { checked: rows.length, differences, end: isUnreadable(last) ? String(last.key[0]) : last?.id }
