@@ -83,7 +83,7 @@ const recordAgainstAppend = async ({ rounds }: Bench, skein: OpenSkein): Promise
 }
 
 /** Records a year: many calls a commit, as the end of a turn records them. */
-export const fillYear = async (skein: OpenSkein, calls: number): Promise<void> => {
+const fillYear = async (skein: OpenSkein, calls: number): Promise<void> => {
   const numbers = Array.from({ length: sessionCount }, (_, i) => i)
   await skein.run(
     Effect.gen(function* () {

@@ -19,6 +19,12 @@ const reports: ReadonlyArray<Row> = [
     [239, 190, 1_057, 316, null],
   ],
   [
+    "AI SDK 5, of one whose reasoning beside the output is the smaller part",
+    { inputTokens: 10, outputTokens: 100, totalTokens: 160, reasoningTokens: 50 },
+    "google",
+    [10, 100, 50, null, null],
+  ],
+  [
     "AI SDK 5, of Anthropic, which counts cached tokens beside the input",
     { inputTokens: 100, outputTokens: 30, totalTokens: 130, cachedInputTokens: 90 },
     "anthropic.messages",

@@ -1,7 +1,7 @@
 /**
  * Laws of usage.
  */
-import { SessionTable } from "@skein/core"
+import { SessionTable, TurnTable, UsageSumTable } from "@skein/core"
 import { Heads } from "@skein/core/head"
 import { Projects } from "@skein/core/project"
 import { Sessions } from "@skein/core/session"
@@ -500,8 +500,9 @@ export const usageLaws: ReadonlyArray<Law> = [
       const sessions = yield* Sessions
       yield* sessions.create({ id: "s", workspace: "/old", agent: "coder" })
       yield* record("s", call("c1", { at: noon, input: 1, output: 0 }))
-      yield* sessions.update("s", { agent: "reviewer" })
       yield* projects.relocate({ from: "/old", to: "/new" })
+      yield* record("s", call("c0", { at: noon, input: 4_000, output: 0 }))
+      yield* sessions.update("s", { agent: "reviewer" })
       yield* record("s", call("c2", { at: noon, input: 20, output: 0 }))
       yield* sessions.update("s", { agent: null })
       yield* record("s", call("c3", { at: noon, input: 300, output: 0 }))
@@ -512,16 +513,16 @@ export const usageLaws: ReadonlyArray<Law> = [
         return found.groups.map((group) => [group[groupBy], group.input])
       })
       equal(yield* groups("agent"), [
+        ["coder", 4_002],
         [null, 300],
         ["reviewer", 20],
-        ["coder", 2],
       ])
       equal(yield* groups("project"), [
-        ["workspace:/new", 320],
+        ["workspace:/new", 4_320],
         ["workspace:/old", 2],
       ])
       equal(yield* groups("project", { session: "s" }), [
-        ["workspace:/new", 320],
+        ["workspace:/new", 4_320],
         ["workspace:/old", 2],
       ])
       equal(yield* groups("session", { project: "workspace:/old" }), [["s", 2]])
@@ -558,6 +559,44 @@ export const usageLaws: ReadonlyArray<Law> = [
           equal(yield* rowsRead({ project: "default", groupBy: "session" }), [0, 2])
         }
       }).pipe(withServices({ backend: counted.backend }))
+    }),
+  ),
+
+  law("USE-03, USE-06 what fills more than a read is summed up and priced to its end, in every order", (store) =>
+    Effect.gen(function* () {
+      // More than one range gives.
+      const days = 520
+      const owned = { owner: "ann" }
+      const { treeId } = yield* Effect.gen(function* () {
+        yield* Sessions.use((sessions) => sessions.create({ id: "s" }))
+        const told = Array.from({ length: days }, (_, i) => call(`c${i}`, { at: i * 24 * hour, input: 1, output: 1 }))
+        yield* Effect.forEach(told, (one) => record("s", one), { concurrency: "unbounded", discard: true })
+        return yield* session("s")
+      }).pipe(withServices(store, owned))
+      const counted = Effect.fnUntraced(function* (query: UsageQuery) {
+        const { groups, total } = yield* summary({ groupBy: "day", ...query })
+        const [first] = groups
+        equal(query.groupBy === undefined ? groups.length : first?.calls, days)
+        equal(total.calls, days)
+        return first
+      })
+      const subjects: ReadonlyArray<UsageQuery> = [
+        { session: "s" },
+        { tree: treeId },
+        {},
+        { groupBy: "session" },
+        { groupBy: "project" },
+      ]
+      for (const query of subjects) yield* counted(query).pipe(withServices(store, owned))
+      yield* Effect.gen(function* () {
+        for (const query of subjects) yield* counted(query)
+        const { project } = (yield* counted({ groupBy: "project" }))!
+        yield* counted({ project: project! })
+        yield* counted({ project: project!, groupBy: "session" })
+        const prices = { p: { m: { input: 1, output: 1 } } }
+        equal(yield* Usage.use((usage) => usage.reprice({ prices })), { changed: days })
+        equal((yield* totalOf()).cost, { USD: days * 2_000 })
+      }).pipe(withServices(store))
     }),
   ),
 
@@ -717,21 +756,44 @@ export const usageLaws: ReadonlyArray<Law> = [
       const usage = yield* Usage
       const storage = yield* Storage
       yield* begin("s")
-      yield* record("s", call("c1", { at: noon, input: 1, output: 1 }))
-      yield* record("s", call("c2", { at: noon + 24 * hour, input: 1, output: 1 }))
-      equal(yield* usage.verify(), { calls: 2, sessions: 1, turns: 0, differences: [] })
+      const { turn } = yield* Turns.use((turns) => turns.begin("s", { prompt: { role: "user", body: "Hello" } }))
+      for (const i of [0, 1, 2]) {
+        const at = noon + i * 24 * hour
+        yield* record("s", call(`c${i}`, { at, input: 1, output: 1, turnId: turn.id }))
+      }
+      equal(yield* usage.verify(), { calls: 3, sessions: 1, turns: 1, differences: [] })
       yield* storage.transact(
         Tx.make(function* (tx) {
-          const row = yield* tx.get(SessionTable, ["s"])
-          const [sum] = row!.usage!
-          tx.update(SessionTable, ["s"], (one) => ({ ...one, usage: [{ ...sum!, input: 3 }] }))
+          const session = yield* tx.get(SessionTable, ["s"])
+          yield* tx.get(TurnTable, ["s", turn.epoch])
+          const sums = yield* tx.range(UsageSumTable, "key", {})
+          const [spent] = session!.usage!
+          tx.update(SessionTable, ["s"], (row) => ({ ...row, usage: [{ ...spent!, input: 4 }] }))
+          tx.update(TurnTable, ["s", turn.epoch], (row) => ({ ...row, usage: [] }))
+          for (const { cell, day, kind, scope } of sums) {
+            const ofDay = day - Math.floor(noon / (24 * hour))
+            const key = [scope, day, cell] as const
+            if (kind === "all" && ofDay === 0) tx.remove(UsageSumTable, key)
+            if (kind === "project" && ofDay === 1) tx.update(UsageSumTable, key, (row) => ({ ...row, slots: "" }))
+            if (kind !== "session" || ofDay !== 2) continue
+            tx.update(UsageSumTable, key, (row) => ({ ...row, tally: { ...row.tally, output: 9 } }))
+            tx.insert(UsageSumTable, { ...sums[0]!, scope: "session:gone", kind, day: day + 9 })
+          }
         }),
       )
       const { differences } = yield* usage.verify()
-      equal(
-        differences.map(({ key, of }) => [of, ...key]),
-        [["session", "s"]],
-      )
+      const found = differences.map(({ expected, key, of, stored }) => {
+        const what = stored === undefined ? "missing" : expected === undefined ? "too much" : "wrong"
+        return [of, key[0], what]
+      })
+      equal(found, [
+        ["sum", "all:", "missing"],
+        ["sum", "project:default", "wrong"],
+        ["sum", "session:s", "wrong"],
+        ["sum", "session:gone", "too much"],
+        ["session", "s", "wrong"],
+        ["turn", "s", "wrong"],
+      ])
     }).pipe(withServices(store)),
   ),
 
