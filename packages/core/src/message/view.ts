@@ -2,7 +2,7 @@
  * What a conversation looks like: its session, the end of its path with what else was said in the same places, and what
  * waits to be said. One state of all of it.
  */
-import { listBehind } from "../queue/program.ts"
+import { listBehind } from "../queue/line.ts"
 import { requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, maxRange } from "../storage/transaction.ts"

@@ -130,6 +130,35 @@ export const itemsAfter = fn(function* (tx, sessionId: string, after: Item | und
   return rows
 })
 
+/** An item with its 1-based place. */
+export interface Listed {
+  readonly item: Found
+  readonly position: number
+}
+
+/** The items behind one, or from the first one on, of which the first has the position. */
+export const listBehind = fn(function* (
+  _tx,
+  sessionId: string,
+  after: Item | undefined,
+  first: number,
+  limit: number,
+  now: number,
+) {
+  let last = after
+  let position = first
+  const listed: Array<Listed> = []
+  for (;;) {
+    const rows: ReadonlyArray<Found> = yield* itemsAfter(sessionId, last)
+    for (const item of rows) {
+      if (listed.length === limit) return listed
+      if (!isReadable(item) || !isExpired(item, now)) listed.push({ item, position: position++ })
+    }
+    last = rows.findLast(isReadable)
+    if (rows.length < maxRange || last === undefined) return listed
+  }
+})
+
 /** All items, in order, as many as there are. */
 export const allItems = fn(function* (_tx, sessionId: string) {
   const found = new Map<string, Found>()

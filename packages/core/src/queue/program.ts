@@ -19,7 +19,7 @@ import {
   isExpired,
   isReadable,
   isWaiting,
-  itemsAfter,
+  listBehind,
   nextBeside,
   noQueue,
   openQueue,
@@ -167,12 +167,6 @@ const positionOf = fn(function* (tx, { now, session }: QueueNow, { id, order }: 
   }
 })
 
-/** An item with its 1-based place. */
-export interface Listed {
-  readonly item: Found
-  readonly position: number
-}
-
 /** Items in the order of the queue, behind one of them or from the first on. */
 export const list = fn(function* (
   _tx,
@@ -185,29 +179,6 @@ export const list = fn(function* (
   if (after === undefined) return yield* listBehind(sessionId, undefined, 1, limit, now)
   const last = yield* requireStored(queue, after)
   return yield* listBehind(sessionId, last, (yield* positionOf(queue, last)) + 1, limit, now)
-})
-
-/** The items behind one, or from the first one on, of which the first has the position. */
-export const listBehind = fn(function* (
-  _tx,
-  sessionId: string,
-  after: Item | undefined,
-  first: number,
-  limit: number,
-  now: number,
-) {
-  let last = after
-  let position = first
-  const listed: Array<Listed> = []
-  for (;;) {
-    const rows: ReadonlyArray<Found> = yield* itemsAfter(sessionId, last)
-    for (const item of rows) {
-      if (listed.length === limit) return listed
-      if (!isReadable(item) || !isExpired(item, now)) listed.push({ item, position: position++ })
-    }
-    last = rows.findLast(isReadable)
-    if (rows.length < maxRange || last === undefined) return listed
-  }
 })
 
 /** How many items wait, claimed ones included. */
