@@ -10,10 +10,8 @@ import type { DrainOptions } from "./drain.ts"
 import { assistant, calling, result, spent } from "./operations.ts"
 import { openFile } from "./store.ts"
 
-const answer = Effect.fnUntraced(function* (turn: Turn, random: () => number) {
+const answer = Effect.fnUntraced(function* (turn: Turn, pause: Effect.Effect<void>) {
   const { id } = turn
-  /** A moment, so that turns of one process overlap. */
-  const pause = Effect.suspend(() => Effect.sleep(random() * 6))
   tell(id)
   yield* turn.draft(calling(`${id}-calling`, `${id}-call`))
   yield* pause
@@ -27,14 +25,16 @@ const answer = Effect.fnUntraced(function* (turn: Turn, random: () => number) {
   yield* turn.settle(assistant(`${id}-answer`))
 })
 
-child<DrainOptions>(async ({ concurrency, path, seed, turns = Infinity }) => {
+child<DrainOptions>(async ({ concurrency, path, pause, seed, turns = Infinity }) => {
   const store = openFile(path)
   const random = randomFrom(seed)
+  // So that turns of one process overlap.
+  const rest = Effect.suspend(() => Effect.sleep(random() * pause))
   const enough = new AbortController()
   let begun = 0
   const body = (turn: Turn) => {
     if (++begun === turns) enough.abort()
-    return answer(turn, random)
+    return answer(turn, rest)
   }
   await store.run(
     Effect.flatMap(Effect.service(Queue), (queue) => queue.work(body, { concurrency, signal: enough.signal })),

@@ -14,12 +14,11 @@ import { Usage } from "../../packages/core/src/usage/service.ts"
 import { randomFrom } from "../port/random.ts"
 import { differs, grouped } from "./differs.ts"
 import { inDirectory } from "./directory.ts"
-import { countRows, inspectFile } from "./file.ts"
+import { copyStore, countRows, inspectFile } from "./file.ts"
 import { openCalls } from "./history.ts"
 import { unless } from "./outcome.ts"
 import type { Outcome } from "./outcome.ts"
 import { start } from "./processes.ts"
-import type { Child } from "./processes.ts"
 import type { StoreRows } from "./rows.ts"
 import { openFile } from "./store.ts"
 
@@ -28,7 +27,9 @@ export interface DrainOptions {
   /** How many turns it runs at a time. */
   readonly concurrency: number
   readonly seed: number
-  /** How many turns it runs before it ends. Absent: it never does. */
+  /** How long a turn rests between two of its writes, at most, in milliseconds. */
+  readonly pause: number
+  /** How many turns it begins, or a few more. Absent: as many as there are. */
   readonly turns?: number
 }
 
@@ -36,18 +37,19 @@ interface Options {
   readonly items: number
   readonly sessions: number
   readonly kills: number
-  /** How many processes work at the same time. */
-  readonly workers: number
   readonly seed: number
 }
 
+/** How many workers that are going to be killed there are at a time, and how many turns each runs at a time. */
+const lanes = 2
 const concurrency = 3
 /** After how many kills the whole store is looked at. */
 const lookEvery = 20
-/** How long a worker is left alone after it has sent what it was to send, at most, in milliseconds. */
+/** How long a worker lives at most once it has begun what it was to begin, and how long that may take: milliseconds. */
 const longestRest = 40
+const longestWait = 5_000
 
-export const drain = ({ items, kills, seed, sessions: count, workers }: Options): Promise<Outcome> =>
+export const drain = ({ items, kills, seed, sessions: count }: Options): Promise<Outcome> =>
   inDirectory(async (directory) => {
     const path = join(directory, "store.db")
     const sessions = Array.from({ length: count }, (_, i) => `s${i + 1}`)
@@ -58,28 +60,40 @@ export const drain = ({ items, kills, seed, sessions: count, workers }: Options)
     const failures: Array<string> = []
     const note = (when: string, problems: ReadonlyArray<string>) =>
       failures.push(...problems.map((problem) => `${when}: ${problem}`))
-    const target = new Workers(path, workers, seed)
-    for (let kill = 1; kill <= kills; kill++) {
-      // So that there is something left to send for the last one, whatever the others send meanwhile.
-      const most = (2 * waitingIn(path)) / ((kills - kill + 1) * workers)
-      await target.killOne(Math.floor(random() * workers), Math.ceil(random() * most), random() * longestRest)
-      if (kill % lookEvery === 0) note(`after ${kill} kills`, storedProblems(path, said))
+    // One that is slow, and lives as long as the others die.
+    const steady = start("drain", { path, concurrency: 1, pause: 300, seed } satisfies DrainOptions)
+    await steady.ready
+    steady.go()
+    let begun = 0
+    /** One worker after another, each with some items to send, of which it begins some before it is killed. */
+    const lane = async () => {
+      while (begun < kills) {
+        const kill = ++begun
+        // So that there is something left for the last one: what is under way comes on top.
+        const most = 2 * (waitingIn(path) / (kills - kill + 1) - concurrency)
+        const turns = 1 + Math.floor(random() * Math.max(0, most))
+        const options = { path, concurrency, pause: 6, seed: seed + kill, turns }
+        await killAfter(options, Math.floor(random() * (turns + 1)), random() * longestRest)
+        if (kill % lookEvery === 0) note(`after ${kill} kills`, storedProblems(path, said))
+      }
     }
-    await target.stop()
+    await Promise.all(Array.from({ length: lanes }, lane))
+    await steady.kill()
     const left = waitingIn(path)
     note("after the last kill", storedProblems(path, said))
-    note("after recovery", await recoveredProblems(path))
-    const killed = inspectFile(path).rows.turns.filter(({ outcome }) => outcome === "interrupted").length
+    // On a copy: whoever works on it next finds it as it was left.
+    note("after recovery", await recoveredProblems(copyStore(path, join(directory, "recovered.db"))))
 
-    await finish({ path, concurrency: 2 * concurrency, seed, turns: left })
+    await finish({ path, concurrency: 2 * concurrency, pause: 6, seed, turns: left })
     note("at the end", [
       ...storedProblems(path, said),
       ...(await recoveredProblems(path)),
       ...unless(waitingIn(path) === 0, "something still waits that nobody is in the way of"),
     ])
+    const killed = inspectFile(path).rows.turns.filter(({ outcome }) => outcome === "interrupted").length
     return {
       figures: [
-        `${kills} kills of ${workers} workers with ${items} items in ${count} sessions`,
+        `${kills + 1} kills of workers with ${items} items in ${count} sessions`,
         `${items - left} were sent until then, ${killed} turns were killed`,
         `${failures.length} failures`,
       ].join(", "),
@@ -98,66 +112,30 @@ export const enqueueAll = async (path: string, sessions: ReadonlyArray<string>, 
       const service = yield* Sessions
       yield* Effect.forEach(sessions, (id) => service.create({ id }), { concurrency: 50 })
       // In the order in which they were started, for those of one session.
-      yield* Effect.forEach(
-        said,
-        (text) => queue.enqueue(text.split(" ")[0]!, { body: { role: "user", content: text } }),
-        {
-          concurrency: 50,
-        },
-      )
+      const enqueue = (text: string) => queue.enqueue(text.split(" ")[0]!, { body: { role: "user", content: text } })
+      yield* Effect.forEach(said, enqueue, { concurrency: 50 })
     }),
   )
   await store.close()
 }
 
-/** The processes that work on one file; while one of them dies the next one is loading. */
-class Workers {
-  readonly #path: string
-  readonly #working: Array<Promise<Child>>
-  #seed: number
-  #next: Child
-
-  constructor(path: string, workers: number, seed: number) {
-    this.#path = path
-    this.#seed = seed
-    this.#next = this.#load()
-    this.#working = Array.from({ length: workers }, () => this.#replace())
-  }
-
-  #load(): Child {
-    return start("drain", { path: this.#path, concurrency, seed: ++this.#seed } satisfies DrainOptions)
-  }
-
-  async #replace(): Promise<Child> {
-    const child = this.#next
-    this.#next = this.#load()
-    await child.ready
-    child.go()
-    return child
-  }
-
-  /** Kills one once it has sent so many items more, and a moment has passed. */
-  async killOne(which: number, items: number, rest: number): Promise<void> {
-    const victim = await this.#working[which]!
-    await new Promise<void>((resolve) => {
-      let heard = 0
-      if (items === 0) resolve()
-      victim.listen(() => {
-        if (++heard === items) resolve()
-      })
-      void victim.ended.then(() => resolve())
-      // Where the others have taken all that there was.
-      setTimeout(resolve, 2_000).unref()
+/** Lets a worker begin some turns, and kills it a while later, in milliseconds. */
+const killAfter = async (options: DrainOptions, turns: number, rest: number): Promise<void> => {
+  const victim = start("drain", options)
+  await victim.ready
+  const begun = new Promise<void>((resolve) => {
+    let heard = 0
+    victim.listen(() => {
+      if (++heard === turns) resolve()
     })
-    await new Promise((resolve) => setTimeout(resolve, rest))
-    await victim.kill()
-    this.#working[which] = this.#replace()
-  }
-
-  async stop(): Promise<void> {
-    const children = await Promise.all(this.#working)
-    await Promise.all([...children, this.#next].map((child) => child.kill()))
-  }
+    if (turns === 0) resolve()
+    // Where others have taken all that there was.
+    setTimeout(resolve, longestWait).unref()
+  })
+  victim.go()
+  await begun
+  await new Promise((resolve) => setTimeout(resolve, rest))
+  await victim.kill()
 }
 
 /** Lets one worker send the rest. */

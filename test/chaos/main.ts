@@ -56,8 +56,7 @@ const campaigns: Readonly<Record<string, () => Promise<Outcome>>> = {
   "left alone while it lives": () => leftAlone({ lease: 1_000, leases: 8 }),
   "two workers": () => workers({ processes: 2, sessions: 3, turns: 300, takesOver: false, seed: seed + 2 }),
   "two workers, taking over": () => workers({ processes: 2, sessions: 3, turns: 300, takesOver: true, seed: seed + 3 }),
-  "killed while they drain queues": () =>
-    drain({ items: 1_000, sessions: 100, kills: 200, workers: 2, seed: seed + 4 }),
+  "killed while they drain queues": () => drain({ items: 1_000, sessions: 100, kills: 200, seed: seed + 4 }),
   "paused under two workers": () => paused({ sessions: 20, items: 20, pauses: 6, seed: seed + 5 }),
   "many dead turns": () => manyDead({ dead: 2_500, idle: 100_000, judgeTimes: true }),
   "few sessions with work": () => fewDue({ idle: 100_000, judgeTimes: true }),

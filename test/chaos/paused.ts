@@ -77,7 +77,7 @@ export const paused = ({ items, pauses, seed, sessions: count }: Options): Promi
   })
 
 const startWorker = async (path: string, seed: number): Promise<Child> => {
-  const worker = start("drain", { path, concurrency: 3, seed } satisfies DrainOptions)
+  const worker = start("drain", { path, concurrency: 3, pause: 6, seed } satisfies DrainOptions)
   await worker.ready
   worker.go()
   return worker
