@@ -5,6 +5,7 @@
  * The turn of an item calls a tool, hears from it, answers, and records what it used; so a kill falls between any two of
  * its commits, or into one. Nobody retries what a dead worker had begun: its item was sent, and its turn is over.
  */
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import { Maintenance } from "../../packages/core/src/maintenance/service.ts"
@@ -89,6 +90,7 @@ export const drain = ({ items, kills, seed, sessions: count }: Options): Promise
       ...storedProblems(path, said),
       ...(await recoveredProblems(path)),
       ...unless(waitingIn(path) === 0, "something still waits that nobody is in the way of"),
+      ...unless(!existsSync(`${path}-locks`), "locks of the dead are left"),
     ])
     const killed = inspectFile(path).rows.turns.filter(({ outcome }) => outcome === "interrupted").length
     return {

@@ -3,12 +3,12 @@
  */
 import { child } from "./child.ts"
 import type { StepOptions } from "./half-done.ts"
-import { operations } from "./operations.ts"
+import { operations, successions } from "./operations.ts"
 import { sqliteWith, watched } from "./steps.ts"
 import { openStore } from "./store.ts"
 
 child<StepOptions>(async ({ operation: name, path, step }) => {
-  const operation = operations.find((one) => one.name === name)
+  const operation = [...operations, ...successions].find((one) => one.name === name)
   if (operation === undefined) throw new Error(`no operation ${name}`)
   let done: number | undefined
   const killAfter = (count: number) => {

@@ -6,7 +6,7 @@ import { IDBFactory, IDBKeyRange } from "fake-indexeddb"
 import { randomFrom } from "../port/random.ts"
 import { seedOfRun } from "../port/seed.ts"
 import { crashes, killedAt, refusals } from "./half-done.ts"
-import { operations } from "./operations.ts"
+import { operations, successions } from "./operations.ts"
 
 describe("A25, MSG-02 and STO-02 nothing is ever half done", () => {
   for (const operation of operations) {
@@ -27,7 +27,8 @@ describe("A25, MSG-02 and STO-02 nothing is ever half done", () => {
 
   const seed = seedOfRun()
   const random = randomFrom(seed)
-  const operation = operations[Math.floor(random() * operations.length)]!
+  const all = [...operations, ...successions]
+  const operation = all[Math.floor(random() * all.length)]!
   // Every operation begins, reads the layout's number, writes at least two rows and commits.
   const step = Math.floor(random() * 4)
   it(`A25 a process killed after statement ${step} of ${operation.name} (seed ${seed})`, async () => {

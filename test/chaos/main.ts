@@ -18,7 +18,7 @@ import { kills } from "./kills.ts"
 import { fewDue, manyDead } from "./many-dead.ts"
 import { manyWriters } from "./many-writers.ts"
 import { oneSession } from "./one-session.ts"
-import { operations } from "./operations.ts"
+import { operations, successions } from "./operations.ts"
 import type { Operation } from "./operations.ts"
 import { aborts, leftAlone } from "./other-process.ts"
 import type { Outcome } from "./outcome.ts"
@@ -48,7 +48,7 @@ const campaigns: Readonly<Record<string, () => Promise<Outcome>>> = {
   "refused at every row, memory": () => each((operation) => refusals(() => memory(), operation)),
   "refused at every row, SQLite": () => each((operation) => refusals(() => sqlite({ url: ":memory:" }), operation)),
   "stopped at every statement": () => each(crashes),
-  "killed at every statement": () => killedEverywhere(operations),
+  "killed at every statement": () => killedEverywhere([...operations, ...successions]),
   "full disk": fullDisk,
   "killed and continued": () => continued({ rounds: 10, others: 200 }),
   "stopped and given up": () => stopped({ rounds: 5 }),

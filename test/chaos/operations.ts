@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type { Services } from "../../packages/core/src/services.ts"
 import { Heads } from "../../packages/core/src/head/service.ts"
 import { History } from "../../packages/core/src/history/service.ts"
+import { Maintenance } from "../../packages/core/src/maintenance/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
 import { Queue } from "../../packages/core/src/queue/service.ts"
 import { QueryViews } from "../../packages/core/src/query-view/service.ts"
@@ -235,4 +236,24 @@ export const operations: ReadonlyArray<Operation> = [
     run: withUsage((usage) => usage.record("s1", { ...spent("u1", 30), model: "gpt-5-mini" }, { epoch: 1 })),
   },
   { name: "rename", run: withSessions((sessions) => sessions.rename("s1", "Second")) },
+]
+
+/** What is done where a process has died that was running a turn: `working`, or nothing yet of what it was to do. */
+export const successions: ReadonlyArray<Operation> = [
+  {
+    name: "recover",
+    prepare: Effect.andThen(working, queued),
+    run: Effect.flatMap(Effect.service(Maintenance), (maintenance) => maintenance.recover()),
+  },
+  { name: "abort what nobody runs", prepare: working, run: withTurns((turns) => turns.abort("s1")) },
+  {
+    name: "go on after a dead process",
+    prepare: working,
+    run: withTurns((turns) => turns.begin("s1", { prompt: user("p2") }, { turnId: "t2" })),
+  },
+  {
+    name: "dispatch after a dead process",
+    prepare: Effect.andThen(working, queued),
+    run: withQueue((queue) => queue.dispatch("s1", { turnId: "t2" })),
+  },
 ]

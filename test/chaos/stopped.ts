@@ -46,6 +46,15 @@ const beginning: GiveUp = (store) =>
     ),
   )
 
+/** Asks it to stop, which it cannot hear; once its lease is over it is ended for it. */
+const aborting: GiveUp = (store) =>
+  store.run(
+    Effect.gen(function* () {
+      yield* (yield* Turns).abort("s1")
+      return (yield* (yield* Sessions).get("s1")).status === "aborted"
+    }),
+  )
+
 const untilGivenUp = async (store: Store, giveUp: GiveUp): Promise<boolean> => {
   const end = performance.now() + patience
   while (performance.now() < end) {
@@ -98,12 +107,18 @@ const refusals = ({ afterwards, ended }: AgentReport): ReadonlyArray<string> => 
   ...Object.entries(afterwards).flatMap(([what, how]) => unless(how === "StaleTurn", `its ${what} ended as ${how}`)),
 ]
 
+const givingUp: Readonly<Record<string, GiveUp>> = {
+  recovered: recovering,
+  "another began": beginning,
+  aborted: aborting,
+}
+
 export const stopped = async ({ rounds }: { readonly rounds: number }): Promise<Outcome> => {
   const failures: Array<string> = []
   for (let round = 1; round <= rounds; round++) {
-    for (const [how, giveUp] of Object.entries({ recovered: recovering, "another began": beginning })) {
+    for (const [how, giveUp] of Object.entries(givingUp)) {
       failures.push(...(await stopOne(giveUp)).map((problem) => `round ${round}, ${how}: ${problem}`))
     }
   }
-  return { figures: `${2 * rounds} agents stopped, given up after ${lease} ms, and continued`, failures }
+  return { figures: `${3 * rounds} agents stopped, given up after ${lease} ms, and continued`, failures }
 }
