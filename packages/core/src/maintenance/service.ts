@@ -16,6 +16,7 @@ import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { annotate, span } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { Instance } from "../turn/instance.ts"
+import type { Asked } from "../turn/liveness.ts"
 import { findRunning } from "../turn/program.ts"
 import type { Dead, RunningPlace } from "../turn/program.ts"
 import { endDead } from "./program.ts"
@@ -60,9 +61,10 @@ export class Maintenance extends Context.Service<
         do {
           const page = yield* storage.read(findRunning(settings, next))
           const dead: Array<Dead> = []
+          const asked: Asked = new Map()
           for (const { active, sessionId } of page.found) {
             const isLeft = isProtected.has(sessionId) || instance.runs(sessionId, active.epoch)
-            if (!isLeft && (yield* instance.judge(sessionId, active)).isOver) dead.push({ ...active, sessionId })
+            if (!isLeft && (yield* instance.judge(sessionId, active, asked)).isOver) dead.push({ ...active, sessionId })
           }
           let ended = 0
           for (let i = 0; i < dead.length; i += batchSize) {

@@ -20,9 +20,12 @@ export interface Verdict {
   readonly ownerGone: OwnerGone
 }
 
+/** What the system said of owners at one moment: whoever judges many turns asks it once about each. */
+export type Asked = Map<string, OwnerGone>
+
 export interface Liveness {
   /** Judges a running turn, which has to be read again when it is to be ended. */
-  readonly judge: (sessionId: string, turn: ActiveTurn) => Effect.Effect<Verdict>
+  readonly judge: (sessionId: string, turn: ActiveTurn, asked?: Asked) => Effect.Effect<Verdict>
 }
 
 /** How much the wall clock may run ahead of, or behind, the monotonic one before it is taken to have jumped. */
@@ -71,6 +74,12 @@ export const makeLiveness = (
             onFailure: (): OwnerGone => "unknown",
           })
 
+    const askedOnce = (owner: string, asked: Asked): Effect.Effect<OwnerGone> => {
+      const known = asked.get(owner)
+      if (known !== undefined) return Effect.succeed(known)
+      return Effect.tap(goneOf(owner), (gone) => Effect.sync(() => asked.set(owner, gone)))
+    }
+
     const unchangedFor = (id: string, { beat }: ActiveTurn, steady: number): number => {
       const before = seen.get(id)
       if (before?.beat === beat) return steady - before.since
@@ -79,9 +88,9 @@ export const makeLiveness = (
       return 0
     }
 
-    const judge = Effect.fnUntraced(function* (sessionId: string, turn: ActiveTurn) {
+    const judge = Effect.fnUntraced(function* (sessionId: string, turn: ActiveTurn, asked: Asked = new Map()) {
       const isNear = turn.host === host
-      const ownerGone = turn.owner === instance ? "no" : isNear ? yield* goneOf(turn.owner) : "unknown"
+      const ownerGone = turn.owner === instance ? "no" : isNear ? yield* askedOnce(turn.owner, asked) : "unknown"
       const { isTrusted, steady, wall } = yield* readClocks
       const unchanged = unchangedFor(`${sessionId} ${turn.epoch}`, turn, steady)
       // A lease that reaches further than it is long was written by a clock that was ahead.
