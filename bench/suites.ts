@@ -7,6 +7,7 @@ import { lengthOfConversation } from "./rows/length.ts"
 import { concurrentAppends } from "./rows/producers.ts"
 import { readConversation } from "./rows/read.ts"
 import { listSessions } from "./rows/sessions.ts"
+import { liveStream } from "./rows/stream.ts"
 import { dispatchRelaxed, dispatchStrict, turnRelaxed, turnStrict } from "./rows/turn.ts"
 import { usageOfAYear } from "./rows/usage.ts"
 
@@ -24,4 +25,5 @@ export const suites: ReadonlyArray<Suite> = [
   dispatchStrict,
   dispatchRelaxed,
   usageOfAYear,
+  liveStream,
 ]

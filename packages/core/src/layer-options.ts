@@ -35,7 +35,7 @@ export interface LayerOptions extends StorageOptions {
   readonly ring?: {
     /** 1 to 2,000. Default 2,000. */
     readonly frames?: number
-    /** Of UTF-8 JSON: 4,096 to 8 MiB. Default 8 MiB. */
+    /** Of UTF-8 JSON, of each frame 256 for what comes with its data: 4,096 to 8 MiB. Default 8 MiB. */
     readonly bytes?: number
   }
   /** Tables of your own, kept beside skein's, and none named like one of them. */

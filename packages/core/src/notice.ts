@@ -106,7 +106,7 @@ export interface QueryViewChanged extends OfSession {
 export interface EventProjected {
   readonly _tag: "EventProjected"
   readonly sessionId: string
-  readonly frame: Omit<NewFrame, "createdAt">
+  readonly frame: NewFrame
 }
 
 export type SessionNotice =

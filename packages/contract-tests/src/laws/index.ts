@@ -13,6 +13,7 @@ import { queueHistoryLaws } from "./queue-histories.ts"
 import { queueSendingLaws } from "./queue-sending.ts"
 import { queueLaws } from "./queue.ts"
 import { sessionLaws } from "./session.ts"
+import { streamLaws } from "./stream.ts"
 import { turnEventLaws } from "./turn-event.ts"
 import { storageLaws } from "./storage/index.ts"
 import { turnLaws } from "./turns/index.ts"
@@ -30,6 +31,7 @@ export const laws: ReadonlyArray<Law> = [
   ...queryViewLaws,
   ...watchLaws,
   ...turnEventLaws,
+  ...streamLaws,
   ...queueLaws,
   ...queueSendingLaws,
   ...queueHistoryLaws,

@@ -1,8 +1,8 @@
 /**
  * Frames: pieces of live output, as they go to readers.
  *
- * A frame is kept as the JSON text that a reader is given: so its size is known, and nobody who was given one can change
- * what others get.
+ * The data of a frame is kept as JSON text, and every reader is given a copy of its own: nobody who publishes or reads can
+ * change what others get.
  *
  * What a reader shows is a fold over frames, by message id: `durable-message`, `message-committed` and `messages-replaced`
  * give whole messages that stay as they are; a draft gives a whole message that is still being written; a delta gives what
@@ -34,7 +34,7 @@ export type ResyncReason =
   | "rewound"
   /** Another process has gone on with the session since. */
   | "elsewhere"
-  /** The turn has shown no sign of life for longer than its lease, and nobody has ended it. */
+  /** The turn has shown no sign of life for two leases, and nobody has ended it. */
   | "owner-gone"
 
 interface FrameOf<Kind extends string, Data> {
@@ -93,7 +93,7 @@ export interface Terminal {
   readonly reason?: string
   readonly error?: SessionFailure
   readonly startedAt: number
-  readonly endedAt: number
+  readonly endedAt?: number
 }
 
 /** What a frame is made of, before it has a cursor. */
@@ -105,7 +105,6 @@ export interface NewFrame {
   readonly entry?: string | undefined
   readonly offset?: number | undefined
   readonly revision?: number | undefined
-  readonly createdAt: number
   /** Its data, as JSON text. */
   readonly json: string
   /** Of a draft: from where on in `json` two of one entry are compared. */
@@ -119,67 +118,66 @@ export interface Committed {
   readonly last: number
 }
 
-/** A frame as it is kept: its text, and what decides about it. */
-export interface Kept extends Omit<NewFrame, "json" | "contentAt" | "createdAt"> {
+/** A frame as it is kept. */
+export interface Kept extends Omit<NewFrame, "id"> {
   /** Its number: later frames of the process have higher ones. 0: it is from the store. */
   readonly seq: number
   readonly id: string
-  readonly cursor: string
-  readonly text: string
-  /** How many bytes the text has in UTF-8. */
-  readonly size: number
-  /** Where its content begins in the text. */
-  readonly contentAt: number
-  /** The newest revision of the session that was known when it came. */
-  readonly since: number
-}
-
-/** Where a frame goes: what stands in it apart from what it is made of. */
-export interface Place {
-  readonly seq: number
   readonly sessionId: string
   readonly cursor: string
-  readonly since: number
+  readonly createdAt: number
   readonly live: boolean
+  /** The newest revision of the session that was known when it came. */
+  readonly since: number
+  /** How many bytes it counts as: its data as JSON in UTF-8, and what comes with it. */
+  readonly size: number
 }
 
-const dataName = ',"data":'
+/** What a frame has beside its data, in bytes of JSON: about so much. */
+export const envelope = 256
 
-export const keep = (frame: NewFrame, { cursor, live, seq, sessionId, since }: Place): Kept => {
-  const { committed, contentAt = 0, createdAt, entry, id = cursor, json, kind, offset, revision, turn } = frame
-  const head = JSON.stringify({ id, sessionId, kind, turn, entry, offset, cursor, revision, createdAt, live })
-  const text = `${head.slice(0, -1)}${dataName}${json}}`
+/** Where and when a frame comes. */
+export type Place = Pick<Kept, "seq" | "sessionId" | "cursor" | "createdAt" | "live" | "since">
+
+export const keep = (frame: NewFrame, { createdAt, cursor, live, seq, sessionId, since }: Place): Kept => {
+  const { committed, contentAt, entry, id, json, kind, offset, revision, turn } = frame
   return {
     seq,
-    id,
-    cursor,
+    id: id ?? cursor,
+    sessionId,
     kind,
     turn,
     entry,
     offset,
+    cursor,
     revision,
+    createdAt,
+    live,
+    json,
+    contentAt,
     committed,
     since,
-    text,
-    size: utf8Length(text),
-    contentAt: head.length + dataName.length - 1 + contentAt,
+    size: utf8Length(json) + envelope,
   }
 }
 
-/** The same frame for a reader that goes on elsewhere behind it. */
-export const withCursor = (kept: Kept, cursor: string): Kept => {
-  const text = kept.text.replace(`"cursor":"${kept.cursor}"`, () => `"cursor":"${cursor}"`)
-  return { ...kept, cursor, text, contentAt: kept.contentAt + cursor.length - kept.cursor.length }
-}
-
 /** A frame as a reader gets it: one of its own. */
-export const toFrame = ({ text }: Kept): Frame => JSON.parse(text) as Frame
+export const toFrame = (kept: Kept): Frame => {
+  const { createdAt, cursor, entry, id, json, kind, live, offset, revision, sessionId, turn } = kept
+  const frame: Record<string, unknown> = { id, sessionId, kind, cursor, createdAt, live }
+  if (turn !== undefined) frame["turn"] = turn
+  if (entry !== undefined) frame["entry"] = entry
+  if (offset !== undefined) frame["offset"] = offset
+  if (revision !== undefined) frame["revision"] = revision
+  frame["data"] = JSON.parse(json)
+  return frame as unknown as Frame
+}
 
 /** Whether it is a draft: all there is of an entry by now. */
 export const isDraft = ({ entry, offset }: Kept): boolean => entry !== undefined && offset === undefined
 
 /** Whether two drafts of one entry say the same; when they were made does not count. */
-export const isSameDraft = (a: Kept, b: Kept): boolean => a.text.slice(a.contentAt) === b.text.slice(b.contentAt)
+export const isSameDraft = (a: Kept, b: Kept): boolean => a.json.slice(a.contentAt) === b.json.slice(b.contentAt)
 
 /** How many bytes a text has in UTF-8. Half a surrogate pair, which JSON text escapes, is not in it. */
 export const utf8Length = (text: string): number => {
@@ -193,32 +191,29 @@ export const utf8Length = (text: string): number => {
 }
 
 /** An entry that is still being written, as the frame that says what there is of it. */
-export const draftFrame = (entry: NewEntry, createdAt: number): NewFrame => {
-  const { createdAt: began, id, kind, role, ...content } = unplaced(entry)
-  const head = `{"message":${JSON.stringify({ id, kind, role, createdAt: began })}`
+export const draftFrame = (entry: NewEntry): NewFrame => {
+  const { createdAt, id, kind, role, ...content } = unplaced(entry)
+  const head = `{"message":${JSON.stringify({ id, kind, role, createdAt })}`
   return {
     kind: "runtime-event",
     turn: entry.turn,
     entry: id,
-    createdAt,
     json: `${head.slice(0, -1)},${JSON.stringify(content).slice(1)}}`,
     contentAt: head.length,
   }
 }
 
-export const terminalFrame = (row: TurnRow, createdAt: number): NewFrame => {
-  const { endedAt = createdAt, epoch, error, id, outcome, reason, startedAt } = row
+export const terminalFrame = (row: TurnRow): NewFrame => {
+  const { endedAt, epoch, error, id, outcome, reason, startedAt } = row
   return {
     id: `turn-terminal.${id}`,
     kind: "turn-terminal",
     turn: id,
-    createdAt,
     json: JSON.stringify({ epoch, outcome, reason, error, startedAt, endedAt }),
   }
 }
 
-export const resyncFrame = (reason: ResyncReason, createdAt: number): NewFrame => ({
+export const resyncFrame = (reason: ResyncReason): NewFrame => ({
   kind: "resync-required",
-  createdAt,
   json: JSON.stringify({ reason }),
 })

@@ -33,7 +33,7 @@ export const liveDrafts = Layer.effect(
 )
 
 /** What a frame says of its entry, where it is a draft: anybody may publish, and a relay brings what it likes. */
-const toDraft = ({ entry, text, turn }: Kept): LiveDraft | undefined => {
-  const { data } = JSON.parse(text) as { readonly data?: { readonly message?: LiveDraft["message"] } | null }
+const toDraft = ({ entry, json, turn }: Kept): LiveDraft | undefined => {
+  const data = JSON.parse(json) as { readonly message?: LiveDraft["message"] } | null
   return data?.message?.id === entry ? { turn, message: data!.message! } : undefined
 }

@@ -29,7 +29,6 @@ const Relayed = z.object({
   turn: z.optional(z.string()),
   entry: z.optional(z.string()),
   offset: z.optional(z.number()),
-  createdAt: z.number(),
   json: z.string(),
   contentAt: z.optional(z.number()),
 })

@@ -38,7 +38,7 @@ export const reserve = (
     let turn: string | undefined
     /** The last frame that is wanted. */
     let stopAt = Number.POSITIVE_INFINITY
-    let hints = ring.hints
+    let looks = ring.hints + ring.ticks
     let wakes = ring.wakes
 
     const end: Option.Option<Step> = Option.none()
@@ -67,13 +67,13 @@ export const reserve = (
 
     const idle = (): Step => {
       if (stopAt < Number.POSITIVE_INFINITY || !rings.isOpen()) return Effect.succeed([[], end])
-      return hints === ring.hints ? waited() : look
+      return looks === ring.hints + ring.ticks ? waited() : look
     }
     const waited = (): Step => Effect.as(ring.newsSince(wakes), [[], Option.some(next)] as const)
 
     /** Looks whether the turn was ended by another process: its end is not in the ring then. */
     const look: Step = Effect.gen(function* () {
-      hints = ring.hints
+      looks = ring.hints + ring.ticks
       const row = yield* storage.read(program.turnById(scope, sessionId, turn!))
       if (row?.outcome !== undefined && ring.turn(turn!)?.ended === undefined) return yield* resync("elsewhere")
       return yield* next

@@ -18,7 +18,7 @@ import type { InvalidInput, StorageError } from "../storage/error.ts"
 import type { Storage } from "../storage/storage.ts"
 import { isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { CursorPlace, StorePlace } from "./cursor.ts"
-import { draftFrame, isDraft, isSameDraft, keep, resyncFrame, terminalFrame, withCursor } from "./frame.ts"
+import { draftFrame, isDraft, isSameDraft, keep, resyncFrame, terminalFrame } from "./frame.ts"
 import type { Kept, NewFrame, ResyncReason } from "./frame.ts"
 import * as program from "./program.ts"
 import type { Row, Snapshot } from "./program.ts"
@@ -67,8 +67,9 @@ export const resume = (source: Source, sessionId: string, after: After): Stream.
 
 /** What a reader is told who cannot be given what follows. Behind its cursor comes what is new. */
 export const resyncAt = (ring: Ring, reason: ResyncReason): Effect.Effect<Kept> =>
-  Effect.map(Clock.currentTimeMillis, (now) =>
-    keep(resyncFrame(reason, now), {
+  Effect.map(Clock.currentTimeMillis, (createdAt) =>
+    keep(resyncFrame(reason), {
+      createdAt,
       seq: 0,
       sessionId: ring.sessionId,
       cursor: ring.cursors.write(ring.last),
@@ -83,7 +84,6 @@ const makeReader = (
   clock: Clock.Clock,
 ): { readonly begin: (after: After) => Step } => {
   const { cursors, sessionId } = ring
-  const now = () => clock.currentTimeMillisUnsafe()
   const monotonic = () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
 
   /** What the ring had when the reader came: all that follows is owed to it. */
@@ -116,7 +116,14 @@ const makeReader = (
   let aliveAt = monotonic()
 
   const stored = (frame: NewFrame): Kept =>
-    keep(frame, { seq: 0, sessionId, cursor: cursors.write(seen, complete.place), since: contained, live: false })
+    keep(frame, {
+      seq: 0,
+      sessionId,
+      cursor: cursors.write(seen, complete.place),
+      createdAt: clock.currentTimeMillisUnsafe(),
+      since: contained,
+      live: false,
+    })
 
   const end: Option.Option<Step> = Option.none()
   const resync = (reason: ResyncReason): Step => Effect.map(resyncAt(ring, reason), (frame) => [[frame], end])
@@ -217,7 +224,7 @@ const makeReader = (
       settle([message.id], isUnreadable(row) ? furthest.shown + 1 : row.shown!)
       const { turn } = message
       const json = JSON.stringify({ message })
-      return [stored({ id: `durable-message.${message.id}`, kind: "durable-message", turn, createdAt: now(), json })]
+      return [stored({ id: `durable-message.${message.id}`, kind: "durable-message", turn, json })]
     }
 
   /** A row of a later read as it was at the revision of a state: what was being written then may be settled by now. */
@@ -228,7 +235,7 @@ const makeReader = (
     reach(row.id, row.shown!)
     const given = open.get(row.id)
     if (given?.isLive === true || settled.has(row.id)) return []
-    const draft = stored(draftFrame(row, now()))
+    const draft = stored(draftFrame(row))
     if (given?.draft !== undefined && isSameDraft(given.draft, draft)) return []
     open.set(row.id, { draft, isLive: false })
     return [draft]
@@ -269,7 +276,7 @@ const makeReader = (
       if (isContained(frame)) continue
       note(frame)
       // Commits that the store told of may still follow in the ring: who goes on behind this frame has them already.
-      frames.push(frame.since < looked ? withCursor(frame, cursors.write(seen, complete.place)) : frame)
+      frames.push(frame.since < looked ? { ...frame, cursor: cursors.write(seen, complete.place) } : frame)
       const isLast = frame.kind === "turn-terminal" && frame.turn === followed?.id
       if (isLast || frame.kind === "resync-required") return Effect.succeed([frames, end])
     }
@@ -308,8 +315,8 @@ const makeReader = (
     if (last!.turn === undefined || last!.turn.epoch !== followed!.epoch) return finish()
     // Of a turn that runs elsewhere this ring is told nothing, and some engines give no hints.
     const isElsewhere = ring.turn(followed!.id) === undefined
-    const isDue = hints !== ring.hints || (isElsewhere && ticks !== ring.ticks)
-    if (isDue || monotonic() - aliveAt >= last!.turn.lease) return look
+    const isSilent = monotonic() - aliveAt >= last!.turn.lease
+    if (hints !== ring.hints || (ticks !== ring.ticks && (isElsewhere || isSilent))) return look
     return Effect.as(ring.newsSince(wakes), [[], Option.some(fromRing)] as const)
   }
 
@@ -326,7 +333,8 @@ const makeReader = (
     if (found._tag === "Lost") return yield* resync(found.reason)
     const isRunning = found.turn?.epoch === followed!.epoch
     if (found.turn?.beat !== turn!.beat) aliveAt = monotonic()
-    else if (isRunning && monotonic() - aliveAt >= turn!.lease) return yield* resync("owner-gone")
+    // Who recovers waits for a lease as well, and is given another one.
+    else if (isRunning && monotonic() - aliveAt >= 2 * turn!.lease) return yield* resync("owner-gone")
     if (found._tag === "Unchanged") {
       last = { ...last!, turn: found.turn }
       return yield* fromRing
@@ -345,7 +353,7 @@ const makeReader = (
     const ended = last!.ended
     const isKnown = contained < 0 && looked < 0 && ended !== undefined && ring.turn(ended.id)?.ended !== undefined
     if (ended === undefined || isKnown) return Effect.succeed([[], end])
-    return Effect.succeed([[stored(terminalFrame(ended, now()))], end])
+    return Effect.succeed([[stored(terminalFrame(ended))], end])
   }
 
   return { begin }

@@ -16,7 +16,7 @@ import type { EntryRow } from "../message/model.ts"
 
 export interface RingLimits {
   readonly frames: number
-  /** Of UTF-8 JSON. */
+  /** Of UTF-8 JSON; of each frame 256 for what comes with its data. */
   readonly bytes: number
 }
 
@@ -87,13 +87,13 @@ export class Ring {
   }
 
   /** Adds a frame under a number that is higher than all before. */
-  append(frame: NewFrame, seq: number): Kept {
+  append(frame: NewFrame, seq: number, createdAt: number): Kept {
     const { sessionId } = this
-    const place = { seq, sessionId, cursor: this.cursors.write(seq), since: this.revision, live: true }
+    const place = { seq, sessionId, cursor: this.cursors.write(seq), createdAt, since: this.revision, live: true }
     let kept = keep(frame, place)
     if (kept.size > this.#limits.bytes) {
-      const { createdAt, id, revision, turn } = frame
-      kept = keep({ ...resyncFrame("too-large", createdAt), id, revision, turn }, place)
+      const { id, revision, turn } = frame
+      kept = keep({ ...resyncFrame("too-large"), id, revision, turn }, place)
     }
     if (frame.entry !== undefined && frame.offset === undefined) this.dropDraft(frame.entry)
     while (this.length >= this.#limits.frames || this.#bytes + kept.size > this.#limits.bytes) this.#evict()
@@ -142,10 +142,13 @@ export class Ring {
     return this.#wakes
   }
 
-  /** Waits until readers have been woken more often: a frame came, a hint or a tick. */
+  /**
+   * Waits until readers have been woken more often: a frame came, a hint or a tick. A reader goes on when whoever woke it
+   * is done with what it does: nothing of what readers do is done on the writer's time.
+   */
   newsSince(wakes: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      const callback = () => resume(Effect.void)
+      const callback = () => void Promise.resolve().then(() => resume(Effect.void))
       if (this.#wakes !== wakes) return callback()
       this.#waiting.push(callback)
       return Effect.sync(() => {

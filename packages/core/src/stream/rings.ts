@@ -40,7 +40,7 @@ export class Rings extends Context.Service<
     /** This life of the process, as cursors name it. */
     readonly epoch: string
     /** Adds a frame to a session's ring and answers its cursor; of a frame whose id is kept, the cursor that it has. */
-    readonly publish: (sessionId: string, frame: Omit<NewFrame, "createdAt">) => string
+    readonly publish: (sessionId: string, frame: NewFrame) => string
     /** Publishes what there is of an entry that a turn is writing. */
     readonly draft: (sessionId: string, turn: string, entry: NewEntry) => void
     /** A session's ring, which is kept until the scope ends. */
@@ -61,7 +61,6 @@ export class Rings extends Context.Service<
       const relay = yield* Relay
       const clock = yield* Clock.Clock
       const { owner: epoch } = yield* Instance
-      const now = () => clock.currentTimeMillisUnsafe()
 
       /** Rings that are read, each with the number of its readers. */
       const read = new Map<string, { readonly ring: Ring; readers: number; readonly stopRelay: () => void }>()
@@ -74,7 +73,7 @@ export class Rings extends Context.Service<
       const find = (sessionId: string) => read.get(sessionId)?.ring ?? idle.get(sessionId)
       const make = (sessionId: string) => new Ring(sessionId, cursorsOf(epoch, sessionId), limits, newest)
 
-      /** Keeps a ring that nobody reads. */
+      /** Keeps a ring that nobody reads, as the one that was used last. */
       const rest = (ring: Ring) => {
         idle.set(ring.sessionId, ring)
         idleBytes += ring.bytes
@@ -86,10 +85,9 @@ export class Rings extends Context.Service<
       }
       const unrest = (sessionId: string): Ring | undefined => {
         const ring = idle.get(sessionId)
-        if (ring !== undefined) {
-          idle.delete(sessionId)
-          idleBytes -= ring.bytes
-        }
+        if (ring === undefined) return undefined
+        idle.delete(sessionId)
+        idleBytes -= ring.bytes
         return ring
       }
 
@@ -103,18 +101,16 @@ export class Rings extends Context.Service<
         return result
       }
 
-      const append = (ring: Ring, frame: NewFrame) => ring.append(frame, ++newest)
+      const append = (ring: Ring, frame: NewFrame) => ring.append(frame, ++newest, clock.currentTimeMillisUnsafe())
 
-      const publish = (sessionId: string, given: Omit<NewFrame, "createdAt">) => {
-        const frame: NewFrame = { ...given, createdAt: now() }
-        return using(sessionId, (ring) => {
+      const publish = (sessionId: string, frame: NewFrame) =>
+        using(sessionId, (ring) => {
           const kept = frame.id === undefined ? undefined : ring.find(frame.id)
-          if (kept !== undefined) return ring.cursors.write(kept.seq)
+          if (kept !== undefined) return kept.cursor
           const added = append(ring, frame)
           relay?.publish(sessionId, toRelay(epoch, added.id, frame))
-          return ring.cursors.write(added.seq)
+          return added.cursor
         })
-      }
 
       const receive = (sessionId: string, text: string) => {
         const frame = fromRelay(epoch, text)
@@ -137,7 +133,6 @@ export class Rings extends Context.Service<
           kind: replaced === true ? "messages-replaced" : "message-committed",
           turn: shown.every(({ turn }) => turn === first.turn) ? first.turn : undefined,
           revision,
-          createdAt: now(),
           json: JSON.stringify({ messages: shown.map(toMessage) }),
           committed,
         })
@@ -147,7 +142,7 @@ export class Rings extends Context.Service<
         const kept = ring.draftOf(entry.id)
         // What was published is newer than what is stored by now, or the same.
         const isPublished = kept !== undefined && kept.revision === undefined
-        if (isDisplayed(entry) && !isPublished) append(ring, { ...draftFrame(entry, now()), revision })
+        if (isDisplayed(entry) && !isPublished) append(ring, { ...draftFrame(entry), revision })
       }
 
       const hear = (ring: Ring, notice: Extract<SessionNotice, { readonly revision: number }>) => {
@@ -165,7 +160,6 @@ export class Rings extends Context.Service<
             append(ring, {
               kind: "messages-rewound",
               revision,
-              createdAt: now(),
               json: JSON.stringify({ from, to, reason }),
             })
             return
@@ -173,14 +167,13 @@ export class Rings extends Context.Service<
           case "TurnBegan":
             return ring.turnBegan(notice.turn.id)
           case "TurnEnded":
-            append(ring, { ...terminalFrame(notice.turn, now()), revision })
+            append(ring, { ...terminalFrame(notice.turn), revision })
             return ring.turnEnded(notice.turn.id)
           case "StatusChanged": {
             const { error, status } = notice
             append(ring, {
               kind: "session-status",
               revision,
-              createdAt: now(),
               json: JSON.stringify({ status, error }),
             })
             return
@@ -190,7 +183,6 @@ export class Rings extends Context.Service<
               kind: "query-view",
               turn: notice.view.turn,
               revision,
-              createdAt: now(),
               json: JSON.stringify(toView(notice.view)),
             })
             return
@@ -259,7 +251,7 @@ export class Rings extends Context.Service<
         epoch,
         publish,
         draft: (sessionId, turn, entry) => {
-          if (isDisplayed(entry)) publish(sessionId, draftFrame({ ...entry, turn, draft: true }, now()))
+          if (isDisplayed(entry)) publish(sessionId, draftFrame({ ...entry, turn, draft: true }))
         },
         subscribe: (sessionId) =>
           Effect.acquireRelease(

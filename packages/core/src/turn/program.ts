@@ -318,8 +318,6 @@ export const begin = fn(function* (
 /** What an end has read. */
 export interface EndPlan {
   readonly turn: TurnRow
-  /** Whether its row is there and can be read; where not, `turn` stands for it. */
-  readonly row: "there" | "missing" | "unreadable"
   readonly active: ActiveTurn
   readonly drafts: ReadonlyArray<EntryRow>
   /** Questions whose steps it has running. */
@@ -328,14 +326,11 @@ export interface EndPlan {
 
 /** Reads what the end of the running turn touches. */
 export const planEnd = fn(function* (tx, session: SessionRow, active: ActiveTurn) {
-  const key = [session.id, active.epoch] as const
-  const [turn] = yield* tx.range(TurnTable, "key", { from: key, to: key, unreadable: "keep" })
+  const turn = yield* tx.get(TurnTable, [session.id, active.epoch])
   const drafts = yield* readDrafts(session.treeId, active.drafts)
+  // The row of a running turn is written with the session that names it.
   const views = yield* openViews(session)
-  // The row of a running turn is written with the session that names it; where it was lost, the session is freed without.
-  const isReadable = turn !== undefined && !isUnreadable(turn)
-  const row: EndPlan["row"] = isReadable ? "there" : turn === undefined ? "missing" : "unreadable"
-  const plan: EndPlan = { turn: isReadable ? turn : lostTurn(session, active), row, active, drafts, views }
+  const plan: EndPlan = { turn: turn ?? lostTurn(session, active), active, drafts, views }
   return plan
 })
 
@@ -374,7 +369,7 @@ export interface Ended {
 export const applyEnd = (
   tx: Handle,
   session: SessionRow,
-  { active, drafts, row: stored, turn, views }: EndPlan,
+  { active, drafts, turn, views }: EndPlan,
   ending: Ending,
   now: number,
   last: ReadonlyArray<NewEntry> = [],
@@ -390,11 +385,10 @@ export const applyEnd = (
   settleDrafts(tx, session, cut, cutOf(ending.outcome), now, newest)
   const content = kept && newest(kept.id)
   if (kept !== undefined && content !== undefined) writeDraft(tx, session, kept, content, now)
-  const over =
-    stored === "there"
-      ? tx.update(TurnTable, [session.id, turn.epoch], (one) => ended(one, activeTurn, ending, now))
-      : ended(turn, activeTurn, ending, now)
-  if (stored === "missing") tx.insert(TurnTable, over)
+  const over = isLost(turn)
+    ? ended(turn, activeTurn, ending, now)
+    : tx.update(TurnTable, [session.id, turn.epoch], (row) => ended(row, activeTurn, ending, now))
+  if (isLost(turn)) tx.insert(TurnTable, over)
   const row = tx.update(SessionTable, [session.id], (one) => idle(one, activeTurn, ending, kept, now))
   const { revision, status } = row
   if (row.queue?.pause !== undefined && queue?.pause === undefined) {
@@ -412,6 +406,9 @@ export const applyEnd = (
   notify(tx, { _tag: "TurnEnded", sessionId: session.id, revision, turn: over })
   return { turn: over, titleDue: isTitleDue(ending.outcome, row), queue: queueOf(row) }
 }
+
+/** A row that was not found is not known to run. */
+const isLost = ({ runningSince }: TurnRow): boolean => runningSince === undefined
 
 const statusOf: Readonly<Record<TurnOutcome, SessionStatus>> = {
   completed: "idle",
@@ -673,14 +670,12 @@ export const withDraft = (session: SessionRow, draft: EntryRef): SessionRow => {
 /** The turns of a session, newest first, before an epoch; with the ids of the entries that they wrote. TRN-09 */
 export const turns = fn(function* (tx, scope: Scope, sessionId: string, before: number | undefined, limit: number) {
   const session = yield* requireSession(scope, sessionId)
-  const found = yield* tx.range(TurnTable, "key", {
+  const rows = yield* tx.range(TurnTable, "key", {
     prefix: [sessionId],
     ...(before === undefined ? {} : { before: [sessionId, before] as const }),
     reverse: true,
     limit,
-    unreadable: "keep",
   })
-  const rows = found.filter((turn): turn is Readonly<TurnRow> => !isUnreadable(turn))
   const { activeTurn } = session
   const ends = rows.flatMap((row) => {
     const { first, last } = row.epoch === activeTurn?.epoch ? activeTurn : row
@@ -717,9 +712,8 @@ export const findRunning = fn(function* (tx, scope: Scope, after: RunningPlace |
     unreadable: "keep",
   })
   const rows = turns.filter((turn): turn is Readonly<TurnRow> => !isUnreadable(turn))
-  const ids = turns.map((turn) => (isUnreadable(turn) ? String(turn.key[0]) : turn.sessionId))
   const sessions = yield* tx.all(
-    [...new Set(ids)].map((id) => tx.range(SessionTable, "key", { prefix: [id], limit: 1, unreadable: "keep" })),
+    rows.map(({ sessionId }) => tx.range(SessionTable, "key", { prefix: [sessionId], limit: 1, unreadable: "keep" })),
   )
   const found: Array<{ readonly sessionId: string; readonly active: ActiveTurn }> = []
   for (const [session] of sessions) {

@@ -42,7 +42,7 @@ export interface Projection {
   /** Model calls; those that name no turn are this one's. */
   readonly calls: ReadonlyArray<NewCall>
   /** What readers of the live stream are told. */
-  readonly frame: Omit<NewFrame, "createdAt"> | undefined
+  readonly frame: NewFrame | undefined
 }
 
 /** What became of an event. */

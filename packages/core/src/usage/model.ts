@@ -49,11 +49,7 @@ export const Spent = z.object({ currency: z.optional(z.string()), ...Tally.shape
 export type Spent = z.output<typeof Spent>
 
 /** Where running totals stood when a call was recorded by them. */
-export const Reading = z.object({
-  ...Tokens.shape,
-  cost: z.nullable(z.number()),
-  currency: z.optional(z.string()),
-})
+export const Reading = z.object({ ...Tokens.shape, cost: z.nullable(z.number()) })
 export type Reading = z.output<typeof Reading>
 
 export const UsageRow = z.object({

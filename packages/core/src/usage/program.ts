@@ -153,8 +153,8 @@ const readLedger = fn(function* (tx, session: SessionRow, calls: ReadonlyArray<N
 
 const distinct = <A>(items: ReadonlyArray<A>): ReadonlyArray<A> => (items.length < 2 ? items : [...new Set(items)])
 
-const isOfOtherMoney = ({ cost, currency }: NewCall, top: UsageRow | undefined): boolean =>
-  cost !== null && top?.reading?.currency !== undefined && top.reading.currency !== currency
+const isOfOtherMoney = (call: NewCall, top: UsageRow | undefined): boolean =>
+  call.cost !== null && typeof top?.reading?.cost === "number" && top.currency !== call.currency
 
 /** The row of a call as it is told now; `undefined`: it is in the ledger, and nothing more is told of it. */
 const nextRow = (
@@ -192,17 +192,11 @@ const nextRow = (
   if (priced.currency !== undefined) row.currency = priced.currency
   if (priced.pricedBy !== undefined) row.pricedBy = priced.pricedBy
   if (entryId !== undefined) row.entryId = entryId
-  // Where it has a turn already, it is known whether that is counted with it.
-  if (known?.turn ? known.opensTurn : turn !== "" && !opened.has(turn)) row.opensTurn = true
+  if (known?.opensTurn ?? (turn !== "" && !opened.has(turn))) row.opensTurn = true
   if (raw !== undefined) row.raw = raw
   if (agent !== undefined) row.agent = agent
   if (session.owner !== undefined) row.owner = session.owner
-  // Told by numbers of its own it keeps its place in the totals that it was told by.
   if (counter !== undefined) Object.assign(row, { counter, ...readingOf(call, tops.get(counter)) })
-  else if (known?.counter !== undefined) {
-    const { counter, reach, reading } = known
-    Object.assign(row, { counter, reach, reading })
-  }
   return row
 }
 
@@ -254,9 +248,10 @@ const readingKinds = [...tokenKinds, "cost"] as const
  */
 const sinceReading = (call: NewCall, known: UsageRow | undefined, top: UsageRow | undefined): NewCall => {
   const grown = { ...call }
-  // What it was told by otherwise is no part of these totals.
-  const own = known?.counter === call.counter ? known : undefined
-  const had = own && { ...tokensOf(own), cost: own.pricedBy === "caller" ? own.cost : null }
+  const had: Reading | undefined = known && {
+    ...tokensOf(known),
+    cost: known.pricedBy === "caller" ? known.cost : null,
+  }
   for (const kind of readingKinds) {
     const before = had?.[kind] ?? null
     const told = call[kind]
@@ -272,7 +267,6 @@ const readingOf = (call: NewCall, top: UsageRow | undefined): Pick<UsageRow, "re
     const before = top?.reading?.[kind] ?? null
     if (before !== null) reading[kind] = Math.max(before, reading[kind] ?? 0)
   }
-  if (reading.cost !== null) reading.currency = call.cost === null ? top?.reading?.currency : call.currency
   return { reading, reach: tokensIn(reading) }
 }
 

@@ -6,9 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import { defaultSettings, Messages, Queue, Sessions, Turns } from "../../src/index.ts"
-import { setAside } from "../../src/queue/dispatch.ts"
-import type { WorkOptions } from "../../src/queue/service.ts"
+import { Queue, Sessions, Turns } from "../../src/index.ts"
 import { layer } from "../../src/services.ts"
 import { Full, Storage } from "../../src/storage/index.ts"
 import type { StorageError } from "../../src/storage/index.ts"
@@ -23,15 +21,14 @@ const enqueue = (id: string, text: string) => Queue.use((queue) => queue.enqueue
 const stateOf = (id: string) => Sessions.use((sessions) => sessions.get(id))
 
 /** A worker that takes down what it serves. */
-const workerWith = Effect.fnUntraced(function* (options: WorkOptions) {
+const worker = Effect.gen(function* () {
   const served: Array<string> = []
   const body = (turn: Turn) =>
     Effect.sync(() => {
       served.push((turn.prompt!.display as { readonly content: string }).content)
     })
-  return { served, working: yield* Effect.forkChild(Queue.use((queue) => queue.work(body, options))) }
+  return { served, working: yield* Effect.forkChild(Queue.use((queue) => queue.work(body))) }
 })
-const worker = workerWith({})
 
 /** Lets everything happen that needs no time to pass: what is stored takes turns of the event loop. */
 const settled = Effect.promise(async () => {
@@ -40,50 +37,22 @@ const settled = Effect.promise(async () => {
 
 const pass = (milliseconds: number) => Effect.andThen(TestClock.adjust(milliseconds), settled)
 
-for (const options of [{}, { session: "s" }]) {
-  const which = "session" in options ? "of one session" : "of all"
-  it.effect(`QUE-08 work takes an item up when the claim of its sender ends, not a millisecond earlier: ${which}`, () =>
-    inStore(() =>
-      Effect.gen(function* () {
-        yield* create("s")
-        yield* enqueue("s", "one")
-        yield* TestClock.adjust(1_000)
-        yield* Queue.use((queue) => queue.claim("s"))
-        // So that no look for dead turns falls on the end of the claim.
-        yield* TestClock.adjust(1_234)
-        const { served, working } = yield* workerWith(options)
-        yield* settled
-        yield* pass(30_000 - 1_234 - 1)
-        assert.deepStrictEqual(served, [])
-        yield* pass(1)
-        assert.deepStrictEqual(served, ["one"])
-        yield* Fiber.interrupt(working)
-      }),
-    ),
-  )
-}
-
-it.effect("QUE-08 an item that cannot be sent has as many attempts as it is given, and no more", () =>
+it.effect("QUE-08 work takes an item up when the claim of its dead sender ends, not a millisecond earlier", () =>
   inStore(() =>
     Effect.gen(function* () {
-      const queue = yield* Queue
-      const storage = yield* Storage
       yield* create("s")
-      yield* Messages.use((messages) => messages.append("s", { id: "u1", ...hello("there") }))
-      yield* queue.enqueue("s", { id: "u1", ...hello("another") })
-      yield* enqueue("s", "good")
-      const aside = storage.transact(setAside(defaultSettings, "s", {}, 3, 0))
-      const attempts = Effect.map(queue.list("s"), ([first]) => first?.attempts)
-      for (const before of [0, 1, 2]) {
-        assert.strictEqual(yield* attempts, before)
-        assert.isTrue(yield* aside)
-      }
-      assert.lengthOf(yield* queue.list("s"), 1)
-      assert.strictEqual((yield* stateOf("s")).queue?.pause?.cause, "turn-final-failure")
-      yield* queue.resume("s")
-      // What can be sent is not set aside.
-      assert.isFalse(yield* aside)
-      assert.strictEqual(yield* attempts, 0)
+      yield* enqueue("s", "one")
+      yield* TestClock.adjust(1_000)
+      yield* Queue.use((queue) => queue.claim("s"))
+      // So that no look for dead turns falls on the end of the claim.
+      yield* TestClock.adjust(1_234)
+      const { served, working } = yield* worker
+      yield* settled
+      yield* pass(30_000 - 1_234 - 1)
+      assert.deepStrictEqual(served, [])
+      yield* pass(1)
+      assert.deepStrictEqual(served, ["one"])
+      yield* Fiber.interrupt(working)
     }),
   ),
 )
@@ -186,12 +155,11 @@ it.effect("QUE-08 work ends when its store is closed", () =>
   }),
 )
 
-it.effect("QUE-08 who has nothing to do looks for dead turns now and then, and asks nobody in between", () =>
+it.effect("QUE-08 recovery is asked for now and then, and not in between", () =>
   inStore((engine) =>
     Effect.gen(function* () {
       yield* create("s")
-      yield* enqueue("s", "not for this one")
-      const { served, working } = yield* workerWith({ sources: ["mail"] })
+      const { working } = yield* worker
       yield* settled
       const before = engine.runs.length
       yield* pass(4_999)
@@ -199,31 +167,7 @@ it.effect("QUE-08 who has nothing to do looks for dead turns now and then, and a
       yield* pass(1)
       assert.isAbove(engine.runs.length, before)
       assert.isBelow(engine.runs.length, before + 8)
-      yield* Queue.use((queue) => queue.enqueue("s", hello("this one is"), { source: "mail" }))
-      yield* settled
-      assert.deepStrictEqual(served, ["this one is"])
       yield* Fiber.interrupt(working)
-    }),
-  ),
-)
-
-it.effect("QUE-08 a worker hears at once when a turn ends that was in the way, and when it is to stop", () =>
-  inStore(() =>
-    Effect.gen(function* () {
-      const turns = yield* Turns
-      yield* create("s")
-      const { turn } = yield* turns.begin("s", {})
-      yield* enqueue("s", "one")
-      const controller = new AbortController()
-      const { served, working } = yield* workerWith({ signal: controller.signal })
-      yield* settled
-      assert.deepStrictEqual(served, [])
-      yield* turns.end("s", turn.epoch, { outcome: "completed" })
-      yield* settled
-      assert.deepStrictEqual(served, ["one"])
-      controller.abort()
-      yield* settled
-      assert.isDefined(working.pollUnsafe())
     }),
   ),
 )

@@ -7,6 +7,18 @@ import type { After, Source } from "../../src/stream/resume.ts"
 import { explore, makeWorld, makeWriter } from "./race.ts"
 import type { Op } from "./race.ts"
 
+interface Setting {
+  readonly ops: ReadonlyArray<Op>
+  readonly after: After
+  /** Ops that come before everything else; then there are no rings yet. */
+  readonly before?: ReadonlyArray<Op>
+  /** It is another process that writes. */
+  readonly elsewhere?: boolean
+  /** Commits are told of after a while. */
+  readonly late?: boolean
+  readonly change?: (source: Source) => Source
+}
+
 /** What a reader can know when all is over. */
 interface Truth {
   /** Messages behind the anchor, in order, with all that each of them ever said, its last words last. */
@@ -17,27 +29,32 @@ interface Truth {
   readonly before: number
   /** Whether the reader wants what runs, and nothing of what is over. */
   readonly isLiveOnly: boolean
+  /** Whether what happens is told at once to who listens. */
+  readonly isTold: boolean
 }
 
-const truthOf = (ops: ReadonlyArray<Op>, before: ReadonlyArray<string>, isLiveOnly: boolean): Truth => {
-  const said = new Map<string, Array<string>>(before.map((id) => [id, [id]]))
+const truthOf = ({ after, before = [], elsewhere = false, late = false, ops }: Setting, hangUp: number): Truth => {
+  const earlier = after.afterMessage === "u1" ? ["a1"] : []
+  const said = new Map<string, Array<string>>(earlier.map((id) => [id, [id]]))
   const say = (id: string, text: string) => said.set(id, [...(said.get(id) ?? []).filter((one) => one !== text), text])
-  for (const op of ops) {
+  for (const op of [...before, ...ops]) {
     if (op.do === "begin") say(op.prompt, op.prompt)
     if (op.do === "live" || op.do === "store" || op.do === "settle") say(op.id, op.text)
   }
   return {
     said: [...said],
     events: ops.flatMap((op) => (op.do === "event" ? [op.n] : [])),
-    turn: ops.flatMap((op) => (op.do === "begin" ? [op.turn] : [])).at(-1)!,
-    before: before.length,
-    isLiveOnly,
+    turn: [...before, ...ops].flatMap((op) => (op.do === "begin" ? [op.turn] : [])).at(-1)!,
+    before: earlier.length,
+    isLiveOnly: after.afterMessage === undefined,
+    isTold: !elsewhere && !late && hangUp === 0,
   }
 }
 
 /** What is wrong with the frames that a reader was given; `undefined`: nothing. */
 const wrongIn = (frames: ReadonlyArray<Frame>, truth: Truth): string | undefined => {
   const said = new Map(truth.said)
+  const order = truth.said.map(([id]) => id)
   const settled: Array<string> = []
   const heard = new Map<string, number>()
   const texts = new Map<string, string>()
@@ -50,6 +67,10 @@ const wrongIn = (frames: ReadonlyArray<Frame>, truth: Truth): string | undefined
       const messages = frame.kind === "durable-message" ? [frame.data.message] : frame.data.messages
       for (const { display, id } of messages) {
         if (settled.includes(id)) return `${id} comes twice`
+        const place = order.indexOf(id)
+        if (order.some((other, i) => i < place && !settled.includes(other) && !texts.has(other))) {
+          return `${id} comes before what is before it`
+        }
         if (display !== said.get(id)?.at(-1)) return `${id} is not what was said last: ${JSON.stringify(display)}`
         settled.push(id)
         texts.set(id, display as string)
@@ -77,22 +98,13 @@ const wrongIn = (frames: ReadonlyArray<Frame>, truth: Truth): string | undefined
   // Nothing ran when it came: it has what there was.
   const isEarly = last.turn !== truth.turn
   const expected = isEarly ? all.slice(0, truth.before) : all
-  if (settled.join() !== expected.join()) return `messages ${settled.join()} instead of ${expected.join()}`
+  // In the order of the path where they came with it, else in the order in which they were settled.
+  if (settled.toSorted().join() !== expected.toSorted().join())
+    return `messages ${settled.join()} instead of ${expected.join()}`
+  if (truth.isTold && frames.some(({ live }) => live) && !last.live) return "the end was not told live"
   const isAll = events.join() === truth.events.join()
   if (!isAll && (events.length > 0 || frames.some(({ live }) => live))) return `events ${events.join()}`
   return undefined
-}
-
-interface Setting {
-  readonly ops: ReadonlyArray<Op>
-  readonly after: After
-  /** Ops that come before everything else; then there are no rings yet. */
-  readonly before?: ReadonlyArray<Op>
-  /** It is another process that writes. */
-  readonly elsewhere?: boolean
-  /** Commits are told of after a while. */
-  readonly late?: boolean
-  readonly change?: (source: Source) => Source
 }
 
 const turnBefore: ReadonlyArray<Op> = [
@@ -106,9 +118,9 @@ const turnBefore: ReadonlyArray<Op> = [
  *
  * @param hangUp  after so many frames the reader is gone, and comes back with the cursor of the last one
  */
-const race = async ({ after, before, change, elsewhere = false, late = false, ops }: Setting, hangUp = 0) => {
-  const all = [...(before ?? []), ...ops]
-  const truth = truthOf(all, after.afterMessage === "u1" ? ["a1"] : [], after.afterMessage === undefined)
+const race = async (setting: Setting, hangUp = 0) => {
+  const { after, before, change, elsewhere = false, late = false, ops } = setting
+  const truth = truthOf(setting, hangUp)
   let wrong: string | undefined
   const count = await explore(async (choose) => {
     const world = await makeWorld()
@@ -189,6 +201,17 @@ const settings: Readonly<Record<string, Setting>> = {
     ops: [begin, store("H"), settle("Hi"), end],
     after: { afterMessage: "a1" },
   },
+  "several messages that another process writes at the same time": {
+    before: [begin, store("H")],
+    elsewhere: true,
+    ops: [settle("and", "a3"), settle("Hi"), end],
+    after: { afterMessage: "a1" },
+  },
+  "a hint while what is stored is older than what was published": {
+    before: [begin, store("H")],
+    ops: [live("Hi"), { do: "hint" }, settle("Hi!"), end],
+    after: { afterMessage: "a1" },
+  },
   "a turn that was begun here and is ended in another process": {
     before: [begin, store("H")],
     elsewhere: true,
@@ -197,7 +220,7 @@ const settings: Readonly<Record<string, Setting>> = {
   },
   "commits that are told of late": {
     late: true,
-    ops: [begin, settle("Hi"), end],
+    ops: [begin, delta(0, "Hi"), settle("Hi"), end],
     after: { afterMessage: "a1" },
   },
 }
@@ -241,11 +264,30 @@ describe("a reader that comes while others commit", { timeout: 120_000 }, () => 
     })
   }
 
-  const short: Setting = { ops: [begin, event(1), settle("Hi"), end], after: { afterMessage: "u1" } }
+  const short: Setting = { ops: [begin, event(1), delta(0, "Hi"), settle("Hi"), end], after: { afterMessage: "a1" } }
   it.each([1, 2, 3, 4, 5])("STR-05 goes on behind frame %i when it was gone, in every schedule", async (hangUp) => {
     const { count, wrong } = await race(short, hangUp)
     assert.isUndefined(wrong)
     assert.isAbove(count, 100)
+  })
+
+  it("STR-06 is told when what it was owed is gone before it had read what is stored", async () => {
+    const world = await makeWorld()
+    await world.run(Sessions.use((sessions) => sessions.create({ id: "s" })))
+    await world.rings()
+    const events = Array.from({ length: 2_001 }, (_, i) => event(i))
+    const writer = makeWriter(world, [...turnBefore, begin, ...events])
+    for (let i = 0; i <= turnBefore.length; i++) await writer.step()
+    const reader = await world.reader({ afterMessage: "a1" })
+    world.gates.holdsReads = true
+    await reader.step()
+    while (!writer.isDone()) await writer.step()
+    while (!reader.isDone()) await reader.step()
+    assert.deepStrictEqual(
+      reader.frames.map(({ kind }) => kind),
+      ["durable-message", "resync-required"],
+    )
+    await world.close()
   })
 
   it("would miss a commit if it read before it subscribed", async () => {

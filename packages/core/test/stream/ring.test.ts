@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { cursorsOf } from "../../src/stream/cursor.ts"
-import { utf8Length } from "../../src/stream/frame.ts"
+import { envelope, toFrame, utf8Length } from "../../src/stream/frame.ts"
 import type { NewFrame } from "../../src/stream/frame.ts"
 import { Ring } from "../../src/stream/ring.ts"
 
@@ -9,7 +9,6 @@ const ringOf = (frames: number, bytes = 1_000_000) => new Ring("s", cursorsOf("l
 
 const event = (data: unknown, more: Partial<NewFrame> = {}): NewFrame => ({
   kind: "runtime-event",
-  createdAt: 0,
   json: JSON.stringify(data),
   ...more,
 })
@@ -18,12 +17,15 @@ const draft = (entry: string, data: unknown) => event(data, { entry })
 const numbers = (ring: Ring, after = ring.evictedThrough, limit = Number.POSITIVE_INFINITY) =>
   ring.after(after, limit)?.map(({ seq }) => seq)
 const dataOf = (ring: Ring) =>
-  ring.after(ring.evictedThrough, Number.POSITIVE_INFINITY)!.map(({ text }) => JSON.parse(text).data as unknown)
+  ring
+    .after(ring.evictedThrough, Number.POSITIVE_INFINITY)!
+    .map(toFrame)
+    .map(({ data }) => data)
 
 describe("a ring", () => {
   it("STR-01 keeps the newest frames, and says when what is asked for is gone", () => {
     const ring = ringOf(3)
-    for (let seq = 1; seq <= 5; seq++) ring.append(event(seq), seq)
+    for (let seq = 1; seq <= 5; seq++) ring.append(event(seq), seq, 0)
     assert.deepStrictEqual(numbers(ring), [3, 4, 5])
     assert.deepStrictEqual(numbers(ring, 2), [3, 4, 5])
     assert.deepStrictEqual(numbers(ring, 4), [5])
@@ -33,22 +35,20 @@ describe("a ring", () => {
   })
 
   it("STR-01 keeps so many bytes of UTF-8, to the byte", () => {
-    const probe = ringOf(1).append(event("äöü😀x"), 1)
-    const size = new TextEncoder().encode(probe.text).byteLength
-    assert.strictEqual(probe.size, size)
+    const size = new TextEncoder().encode('"äöü😀x"').byteLength + envelope
     const ring = ringOf(100, 2 * size)
-    for (let seq = 1; seq <= 3; seq++) ring.append(event("äöü😀x"), seq)
+    for (let seq = 1; seq <= 3; seq++) ring.append(event("äöü😀x"), seq, 0)
     assert.deepStrictEqual([numbers(ring), ring.bytes], [[2, 3], 2 * size])
     const smaller = ringOf(100, 2 * size - 1)
-    for (let seq = 1; seq <= 3; seq++) smaller.append(event("äöü😀x"), seq)
+    for (let seq = 1; seq <= 3; seq++) smaller.append(event("äöü😀x"), seq, 0)
     assert.deepStrictEqual([numbers(smaller), smaller.bytes], [[3], size])
   })
 
   it("STR-01 a newer draft of an entry takes the place of the older one, and evicts nothing", () => {
     const ring = ringOf(4)
-    ring.append(event("first"), 1)
-    for (let seq = 2; seq <= 1_000; seq++) ring.append(draft(seq % 2 === 0 ? "a" : "b", seq), seq)
-    ring.append(event("last"), 1_001)
+    ring.append(event("first"), 1, 0)
+    for (let seq = 2; seq <= 1_000; seq++) ring.append(draft(seq % 2 === 0 ? "a" : "b", seq), seq, 0)
+    ring.append(event("last"), 1_001, 0)
     assert.deepStrictEqual(dataOf(ring), ["first", 999, 1_000, "last"])
     assert.deepStrictEqual(numbers(ring, 999), [1_000, 1_001])
     ring.dropDraft("a")
@@ -57,24 +57,24 @@ describe("a ring", () => {
 
   it("STR-01 one frame that is larger than all that may be kept becomes a resync", () => {
     const ring = ringOf(10, 1_000)
-    ring.append(event("small", { id: "one" }), 1)
-    ring.append(event("x".repeat(2_000), { id: "two", turn: "t", revision: 7 }), 2)
+    ring.append(event("small", { id: "one" }), 1, 0)
+    ring.append(event("x".repeat(2_000), { id: "two", turn: "t", revision: 7 }), 2, 0)
     const [, large] = ring.after(0, 10)!
-    const { data, kind, revision, turn } = JSON.parse(large!.text)
+    const { data, kind, revision, turn } = toFrame(large!)
     assert.deepStrictEqual([kind, data, revision, turn], ["resync-required", { reason: "too-large" }, 7, "t"])
     assert.strictEqual(ring.find("two"), large)
   })
 
   it("STR-02 a frame is found by its id while it is kept: its own, or its cursor", () => {
     const ring = ringOf(2)
-    const first = ring.append(event(1, { id: "mine" }), 1)
-    const second = ring.append(event(2), 2)
+    const first = ring.append(event(1, { id: "mine" }), 1, 0)
+    const second = ring.append(event(2), 2, 0)
     assert.strictEqual(ring.find("mine"), first)
     assert.strictEqual(ring.find(second.id), second)
-    ring.append(event(3), 3)
+    ring.append(event(3), 3, 0)
     assert.isUndefined(ring.find("mine"))
     assert.strictEqual(ring.find(second.id), second)
-    ring.append(event(4), 4)
+    ring.append(event(4), 4, 0)
     assert.isUndefined(ring.find(second.id))
     assert.isUndefined(ring.find("anything"))
   })
@@ -120,7 +120,7 @@ describe("a ring", () => {
           let evicted = 0
           for (const [i, { entry, settles, size }] of steps.entries()) {
             const seq = i + 1
-            const kept = ring.append(event("x".repeat(size), { entry }), seq)
+            const kept = ring.append(event("x".repeat(size), { entry }), seq, 0)
             if (entry !== undefined) list = list.filter((one) => one.entry !== entry)
             list.push({ seq, size: kept.size, entry: kept.kind === "resync-required" ? undefined : entry })
             const total = () => list.reduce((sum, one) => sum + one.size, 0)

@@ -101,29 +101,6 @@ const lawOfLease = (
   )
 
 export const recoveryLaws: ReadonlyArray<Law> = [
-  timedLawWith(
-    { needs: ["damage"] },
-    "STO-09 and TRN-05 a turn whose row cannot be read is in nobody's way: recovery frees its session, and hides no other",
-    (store, time) =>
-      Effect.gen(function* () {
-        const place = withoutLocks(onHost(store, "here"))
-        const owner = yield* open(place)
-        for (const id of ["s", "r"]) yield* owner.run(Effect.andThen(begin(id), ask(id, "u1")))
-        yield* owner.close
-        yield* store.damage("turn", ["s", 1])
-        yield* time.pass(lease + 1)
-        const { run } = yield* open(place)
-        equal((yield* run(recover())).interrupted.toSorted(), ["r", "s"])
-        equal((yield* run(session("s"))).status, "interrupted")
-        yield* run(Effect.flatMap(ask("s", "u2"), ({ turn }) => end("s", turn.epoch)))
-        equal(
-          (yield* run(turnsOf("s"))).map(({ epoch, outcome }) => [epoch, outcome]),
-          [[2, "completed"]],
-        )
-        equal(yield* run(recover()), { interrupted: [], running: 0 })
-      }),
-  ),
-
   lawOfLease(
     "A28 TRN-02 TRN-05 a turn is recovered when its lease has run out, and not a millisecond before",
     (one, other, time) =>

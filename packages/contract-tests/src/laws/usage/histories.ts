@@ -63,10 +63,7 @@ export const randomSummaries = (store: Store) =>
       const known = calls.get(callId)
       const told = known === undefined || random.nat(3) > 0 ? newCall(random, callId, known, calls) : smaller(known)
       if (told !== known && (known === undefined || total(told) > total(known))) calls.set(callId, told)
-      // A call keeps the turn that it was told with, also when it is told without.
-      const { turnId, ...rest } = toInput(told)
-      const isLeftOut = turnId === undefined || (known !== undefined && random.nat(2) === 0)
-      yield* usage.record(told.session, isLeftOut ? rest : { ...rest, turnId })
+      yield* usage.record(told.session, toInput(told))
     }
     for (let i = 0; i < store.runs; i++) {
       const query = randomQuery(random)

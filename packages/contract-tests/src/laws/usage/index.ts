@@ -195,17 +195,6 @@ export const usageLaws: ReadonlyArray<Law> = [
         const otherMoney = record("s", call("x3", { cumulative: "another", input: 7, cost: 60, currency: "EUR" }))
         equal(yield* outcomeOf(otherMoney), { failed: "InvalidInput" })
         equal((yield* totalOf()).calls, 7)
-        // Told once by numbers of its own, and once by totals: neither disturbs the other.
-        yield* record("s", call("x2", { input: 3, output: 0, cost: 15 }))
-        yield* record("s", call("x4", { input: 10, output: 0 }))
-        yield* record("s", call("x4", { cumulative: "another", input: 16, output: 5, cost: 90 }))
-        equal(brief(yield* totalOf()), [1_978, 1_400, 135, 8])
-        equal((yield* totalOf()).cost, { USD: 90 })
-        yield* record("s", call("x4", { input: 20, output: 0 }))
-        equal((yield* totalOf()).cost, { USD: 55 })
-        yield* record("s", call("x5", { cumulative: "another", input: 16, output: 7, cost: 91 }))
-        equal(brief(yield* totalOf()), [1_988, 1_400, 137, 9])
-        equal((yield* totalOf()).cost, { USD: 56 })
         yield* verified
       }).pipe(withServices(store))
     }),
