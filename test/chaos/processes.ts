@@ -48,7 +48,7 @@ process.on("exit", () => {
 
 /**
  * A child's program as one file, compiled when this process starts the first one. Hundreds are started: a loader that
- * compiles at each start would take most of their time.
+ * compiles at each start would take most of their time, and hundreds of files, or a map of the sources, most of the rest.
  */
 const compiled = (name: string): string => {
   const known = files.get(name)
@@ -62,8 +62,7 @@ const compiled = (name: string): string => {
     platform: "node",
     target: "es2022",
     conditions: ["@skein/source"],
-    external: ["effect/*", "zod/*", "@noble/*", "libsql"],
-    sourcemap: "inline",
+    external: ["libsql"],
   })
   // Another run may be starting the same file: it is replaced at once, never half.
   const draft = `${file}.${process.pid}`
@@ -77,7 +76,7 @@ const compiled = (name: string): string => {
 /** Starts `test/chaos/<name>.child.ts`. */
 export const start = (name: string, options: unknown): Child => {
   const child = fork(compiled(name), [JSON.stringify(options)], {
-    execArgv: ["--enable-source-maps"],
+    execArgv: [],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   })
   running.add(child)
