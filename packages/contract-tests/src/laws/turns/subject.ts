@@ -1,7 +1,7 @@
 /**
  * What the laws of turns share: time that they move, and short ways to begin, look at and end turns.
  */
-import { EntryTable, SessionTable } from "@skein/core"
+import { SessionTable } from "@skein/core"
 import type { Services } from "@skein/core"
 import { Maintenance } from "@skein/core/maintenance"
 import type { RecoverOptions } from "@skein/core/maintenance"
@@ -17,15 +17,14 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { makeTime } from "../../clock.ts"
 import type { Time } from "../../clock.ts"
-import { law, lawWith } from "../../law.ts"
+import { lawWith } from "../../law.ts"
 import type { Law, LawOptions, Store } from "../../law.ts"
 import { openServices } from "../../services.ts"
 import type { ServiceOptions } from "../../services.ts"
 import { said } from "../conversation.ts"
 
-/** The lease of a turn, and how long an owner may be silent about it, in milliseconds. */
+/** The lease of a turn, in milliseconds. */
 export const lease = 30_000
-export const heartbeat = 10_000
 
 /** A law whose time passes when it says so. */
 export const timedLaw = (
@@ -114,16 +113,6 @@ export const rowOf = (sessionId: string) =>
     ),
   )
 
-/** An entry's row as it is stored, whoever sees it. */
-export const entryOf = (treeId: string, id: string) =>
-  Storage.use((storage) =>
-    storage.read(
-      Tx.make(function* (tx) {
-        return yield* tx.find(EntryTable, "byId", [treeId, id])
-      }),
-    ),
-  )
-
 export const messageOf = (sessionId: string, id: string) => Messages.use((messages) => messages.get(sessionId, id))
 
 /** Says the same as `said`, in other words. */
@@ -131,5 +120,3 @@ export const saying = (id: string, text: string): MessageInput => {
   const { role } = said(id)
   return { id, role: role!, body: { role, content: text } }
 }
-
-export { law }
