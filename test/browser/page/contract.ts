@@ -6,19 +6,27 @@ import { harnessOn } from "../../../packages/adapter-indexeddb/test/harness.ts"
 
 const harness = harnessOn({ factory: indexedDB, keyRange: IDBKeyRange }, "law")
 
-/** Runs one law. The reason why it does not hold, or `undefined` when it does. */
+/** What a page says of a law: why it does not hold, or does not apply; nothing when it holds. */
+export interface Trial {
+  readonly broken?: string
+  readonly notApplicable?: string
+}
+
+/** Runs one law. */
 export const contractTrial = async (
   law: string,
   options: { readonly seed: number; readonly runs: number },
-): Promise<string | undefined> => {
+): Promise<Trial> => {
   const results = await report(harness, { ...options, only: [law] })
   const result = results.find((one) => one.law === law)
   switch (result?.status) {
     case "passed":
-      return undefined
+      return {}
     case "failed":
-      return result.error.message
+      return { broken: result.error.message }
+    case "not applicable":
+      return { notApplicable: result.reason }
     default:
-      return `the law was not tried: ${result?.reason ?? "there is none of that name"}`
+      return { broken: "there is no law of that name" }
   }
 }
