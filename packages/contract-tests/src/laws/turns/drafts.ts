@@ -267,7 +267,7 @@ export const draftLaws: ReadonlyArray<Law> = [
         yield* time.settle
         flaky.fail((writes) => (writesEntry(writes) ? { reason } : undefined))
         yield* turn.draft(saying("a1", "1"))
-        yield* time.pass(20_000)
+        yield* time.pass(6_000)
         yield* turn.draft(saying("a1", "2"))
         yield* time.settle
         equal(yield* outcomeOf(opening.run(messageOf(id, "a1"))), { failed: "MessageNotFound" })
