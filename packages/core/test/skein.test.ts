@@ -209,7 +209,7 @@ const firstOf = async (values: AsyncIterable<unknown>): Promise<unknown> => {
 describe("wrong input", () => {
   it("API-06 every method is known to these tests", async () => {
     const { skein } = await opened()
-    // `queue.work` goes on until its signal fires: it has tests of its own.
+    // `queue.work` goes on until its signal fires: it has a test of its own.
     assert.sameMembers([...methodsOf(skein).keys()], [...methods.map(([name]) => name), "queue.work", "close"])
     await skein.close()
   })
@@ -263,6 +263,30 @@ describe("wrong input", () => {
       }
       await skein.close()
     }
+  })
+
+  it("API-06 QUE-08 queue.work names what is wrong, and sends nothing once its signal has fired", async () => {
+    const { skein } = await opened()
+    const work = skein.queue.work as Method
+    const body = async () => assert.fail("nothing is to be sent")
+    const stopped = { signal: AbortSignal.abort() }
+    for (const [given, field] of [
+      [[5], "body"],
+      [[body, null], "options"],
+      [[body, { signal: 5 }], "options.signal"],
+      [[body, { ...stopped, concurrency: 0 }], "options.concurrency"],
+      [[body, { ...stopped, maxAttempts: 1.5 }], "options.maxAttempts"],
+      [[body, { ...stopped, sources: "cli" }], "options.sources"],
+      [[body, { ...stopped, session: "a b" }], "options.session"],
+      [[body, { ...stopped, onEnd: 5 }], "options.onEnd"],
+      [[body, { ...stopped, nonsense: 1 }], "options.nonsense"],
+    ] as const) {
+      assert.deepInclude(await rejection(() => work(...given)), { _tag: "InvalidInput", field })
+    }
+    await skein.queue.enqueue("s", "text")
+    await work(body, stopped)
+    assert.lengthOf(await skein.queue.list("s"), 1)
+    await skein.close()
   })
 
   it("API-06 what is no list, no submission, no program and no effect is named", async () => {

@@ -9,7 +9,7 @@ import { Queue } from "@skein/core/queue"
 import { Storage, Tx } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import { atTime } from "../clock.ts"
-import { check, Difference, equal } from "../equal.ts"
+import { check, equal } from "../equal.ts"
 import { law } from "../law.ts"
 import type { Law } from "../law.ts"
 import { outcomeOf } from "../outcome.ts"
@@ -439,12 +439,11 @@ const play = (seed: number) =>
 export const queueHistoryLaws: ReadonlyArray<Law> = [
   law("QUE-01 QUE-02 QUE-03 QUE-05 QUE-06 any history of a queue is as a list would have it", (store) =>
     Effect.gen(function* () {
-      const histories = Math.max(3, Math.ceil(store.runs / 10))
+      const histories = Math.max(2, Math.ceil(store.runs / 20))
       for (let i = 0; i < histories; i++) {
         const fresh = yield* store.fresh
         yield* withServices(fresh)(Effect.scoped(play(store.seed + i)))
       }
-      if (histories < 1) throw new Difference("no history was played")
     }).pipe(Effect.scoped),
   ),
 ]

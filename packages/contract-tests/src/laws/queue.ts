@@ -588,6 +588,19 @@ const facts: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("QUE-06 all that has expired leaves at once, however much it is", (store) =>
+    Effect.gen(function* () {
+      yield* begin("s")
+      const many = Array.from({ length: 502 }, (_, i) => atTime(0)(enqueue("s", `${i}`, { expiresAt: 10 + (i % 2) })))
+      yield* Effect.all(many, { concurrency: "unbounded" })
+      yield* atTime(0)(enqueue("s", "kept"))
+      equal(yield* atTime(11)(Queue.use((queue) => queue.count("s"))), 1)
+      equal((yield* told({}, atTime(11)(claimed("s")))).length, 503)
+      equal((yield* session("s")).queue, { items: 1 })
+      equal(yield* atTime(11)(waiting("s")), ["*kept"])
+    }).pipe(withServices(store, { verify: false })),
+  ),
+
   law("QUE-06 a claim that has run out returns its item to its place", (store) =>
     Effect.gen(function* () {
       const queue = yield* Queue

@@ -80,11 +80,13 @@ export const readQueue = fn(function* (tx, session: SessionRow, now: number) {
     return nothing
   }
   const prefix = [session.id] as const
-  const [first, claims] = yield* tx.all([
+  const isClaimedByAny = session.queue.claimed > 0
+  const [first, expiring, claims] = yield* tx.all([
     tx.range(QueueItemTable, "byOrder", { prefix, limit: glance, unreadable: "keep" }),
-    tx.range(QueueItemTable, "byClaim", { prefix, unreadable: "keep" }),
+    expiringAfter(tx, session.id, undefined, now),
+    tx.range(QueueItemTable, "byClaim", { prefix, unreadable: "keep", ...(!isClaimedByAny && { limit: 0 }) }),
   ])
-  const expired = yield* expiredBy(session.id, now)
+  const expired = yield* expiredOf(session.id, expiring, now)
   const claimed = claims.filter(isReadable).filter((item) => isClaimed(item, now))
   const lapsed = claims.filter(isReadable).filter((item) => !isClaimed(item, now))
   const queue: QueueNow = { session, now, first, expired, lapsed, claimed }
@@ -102,22 +104,31 @@ export const isEmpty = ({ expired, session }: QueueNow): boolean => (session.que
 export const pauseOf = (queue: QueueNow): QueuePause | undefined =>
   isEmpty(queue) ? undefined : queue.session.queue?.pause
 
-/** The items of a session that have expired, as many as there are. */
-export const expiredBy = fn(function* (tx, sessionId: string, now: number) {
+/** Items whose time is over, claimed ones included, behind one of them or from the first on. */
+const expiringAfter = (tx: Handle, sessionId: string, after: Item | undefined, now: number) =>
+  tx.range(QueueItemTable, "byExpiry", {
+    prefix: [sessionId],
+    ...(after !== undefined && { after: [sessionId, after.expiresAt!, after.id] as const }),
+    to: [sessionId, now],
+    unreadable: "keep",
+  })
+
+/** Those of them that have expired, given the first, as many as there are. */
+const expiredOf = fn(function* (tx, sessionId: string, first: ReadonlyArray<Found>, now: number) {
   const found: Array<Item> = []
-  let last: Item | undefined
+  let rows = first
   for (;;) {
-    const rows: ReadonlyArray<Found> = yield* tx.range(QueueItemTable, "byExpiry", {
-      prefix: [sessionId],
-      ...(last !== undefined && { after: [sessionId, last.expiresAt!, last.id] as const }),
-      to: [sessionId, now],
-      unreadable: "keep",
-    })
     const readable = rows.filter(isReadable)
     found.push(...readable.filter((item) => isExpired(item, now)))
-    last = readable.at(-1)
+    const last = readable.at(-1)
     if (rows.length < maxRange || last === undefined) return found
+    rows = yield* expiringAfter(tx, sessionId, last, now)
   }
+})
+
+/** The items of a session that have expired, as many as there are. */
+export const expiredBy = fn(function* (tx, sessionId: string, now: number) {
+  return yield* expiredOf(sessionId, yield* expiringAfter(tx, sessionId, undefined, now), now)
 })
 
 /** Items in order, behind one of them or from the first on. */
