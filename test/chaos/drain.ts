@@ -61,8 +61,9 @@ export const drain = ({ items, kills, seed, sessions: count }: Options): Promise
     const failures: Array<string> = []
     const note = (when: string, problems: ReadonlyArray<string>) =>
       failures.push(...problems.map((problem) => `${when}: ${problem}`))
-    // One that is slow, and lives as long as the others die.
-    const steady = start("drain", { path, concurrency: 1, pause: 300, seed } satisfies DrainOptions)
+    // One that is slow, and lives while the others die.
+    const share = Math.ceil(items / 5)
+    const steady = start("drain", { path, concurrency: 1, pause: 300, seed, turns: share } satisfies DrainOptions)
     await steady.ready
     steady.go()
     let begun = 0
@@ -70,8 +71,8 @@ export const drain = ({ items, kills, seed, sessions: count }: Options): Promise
     const lane = async () => {
       while (begun < kills) {
         const kill = ++begun
-        // So that there is something left for the last one: what is under way comes on top.
-        const most = 2 * (waitingIn(path) / (kills - kill + 1) - concurrency)
+        // So that there is something left for the last one: the slow one takes some, and what is under way comes on top.
+        const most = 2 * ((0.6 * waitingIn(path)) / (kills - kill + 1) - concurrency)
         const turns = 1 + Math.floor(random() * Math.max(0, most))
         const options = { path, concurrency, pause: 6, seed: seed + kill, turns }
         await killAfter(options, Math.floor(random() * (turns + 1)), random() * longestRest)
@@ -90,7 +91,8 @@ export const drain = ({ items, kills, seed, sessions: count }: Options): Promise
       ...storedProblems(path, said),
       ...(await recoveredProblems(path)),
       ...unless(waitingIn(path) === 0, "something still waits that nobody is in the way of"),
-      ...unless(!existsSync(`${path}-locks`), "locks of the dead are left"),
+      // Whoever runs turns removes them.
+      ...unless(left === 0 || !existsSync(`${path}-locks`), "locks of the dead are left"),
     ])
     const killed = inspectFile(path).rows.turns.filter(({ outcome }) => outcome === "interrupted").length
     return {

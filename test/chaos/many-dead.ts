@@ -83,7 +83,7 @@ export const fewDue = (options: Options): Promise<Outcome> =>
       sessions,
       sessions.map((id) => `${id} item 1`),
     )
-    const compared = await besideIdle(path, { idle: options.idle, tries: 5 }, async (store) => {
+    const compared = await besideIdle(path, { idle: options.idle, tries: 8 }, async (store) => {
       const enough = new AbortController()
       const seen: Array<string> = []
       const body = ({ sessionId }: { readonly sessionId: string }) =>
