@@ -142,28 +142,38 @@ export const faulty = <S extends Openable>(store: S): Faulty<S> => {
 export interface Held<S> {
   readonly store: S
   readonly hold: () => void
+  /** Lets go on what waits, and holds what comes. */
+  readonly step: () => void
   /** Lets go on what waits, and what comes. */
   readonly release: () => void
   /** How many writes wait. */
   readonly waiting: () => number
 }
 
-export const held = <S extends Openable>(store: S): Held<S> => {
+/** @param answers  hold what was committed back from who asked for it, instead of the commits */
+export const held = <S extends Openable>(store: S, answers = false): Held<S> => {
   let waiting: Array<() => void> | undefined
+  const later = (work: () => void) => {
+    if (waiting === undefined) work()
+    else waiting.push(work)
+  }
+  const letGo = (next: Array<() => void> | undefined) => () => {
+    const begin = waiting ?? []
+    waiting = next && []
+    for (const one of begin) one()
+  }
   return {
     hold: () => {
       waiting = []
     },
-    release: () => {
-      const begin = waiting ?? []
-      waiting = undefined
-      for (const one of begin) one()
-    },
+    step: letGo([]),
+    release: letGo(undefined),
     waiting: () => waiting?.length ?? 0,
     store: changed(store, {
       run: (run) => (machine, options, done) => {
         if (waiting === undefined || options.mode === "read") run(machine, options, done)
-        else waiting.push(() => run(machine, options, done))
+        else if (answers) run(machine, options, (failure) => later(() => done(failure)))
+        else later(() => run(machine, options, done))
       },
     }),
   }

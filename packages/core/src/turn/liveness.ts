@@ -1,10 +1,10 @@
 /**
  * Who is still alive: whether the owner of a running turn may be given up.
  *
- * Guarantee: a turn whose owner renews its lease in time is never found over, whatever the clocks do. One whose owner the
- * system knows to be gone is over at once; else its lease has to run out: by the wall clock where owner and observer share
- * one and it can be trusted, in all other cases by seeing the same beat for the length of one lease on the observer's own
- * monotonic clock. Process ids decide nothing.
+ * Guarantee: a turn whose owner renews its lease in time is never found over, as far as the clocks can be watched. One whose
+ * owner the system knows to be gone is over at once; else its lease has to run out: by the wall clock where owner and
+ * observer share one and it can be trusted, in all other cases by seeing the same beat for the length of one lease on the
+ * observer's own monotonic clock. Process ids decide nothing.
  *
  * Not promised: that an owner that was given up stops. The epoch keeps it from writing.
  */
@@ -52,6 +52,8 @@ export const makeLiveness = (
     let wallAtStart = yield* Clock.currentTimeMillis
     let monotonicAtStart = yield* monotonic
     let distrustedUntil = 0
+    /** Until when the clock may have jumped before it was watched: a machine that slept, and an owner that wakes up. */
+    const watchedFrom = monotonicAtStart + distrust
 
     /** Notices a jump of the wall clock: it has moved otherwise than time has passed. */
     const readClocks = Effect.gen(function* () {
@@ -62,7 +64,7 @@ export const makeLiveness = (
         monotonicAtStart = steady
         distrustedUntil = steady + distrust
       }
-      return { wall, steady, isTrusted: steady >= distrustedUntil }
+      return { wall, steady }
     })
 
     /** Whether an owner on this host holds its lock. */
@@ -91,7 +93,8 @@ export const makeLiveness = (
     const judge = Effect.fnUntraced(function* (sessionId: string, turn: ActiveTurn, asked: Asked = new Map()) {
       const isNear = turn.host === host
       const ownerGone = turn.owner === instance ? "no" : isNear ? yield* askedOnce(turn.owner, asked) : "unknown"
-      const { isTrusted, steady, wall } = yield* readClocks
+      const { steady, wall } = yield* readClocks
+      const isTrusted = steady >= distrustedUntil && (ownerGone !== "no" || steady >= watchedFrom)
       const unchanged = unchangedFor(`${sessionId} ${turn.epoch}`, turn, steady)
       // A lease that reaches further than it is long was written by a clock that was ahead.
       const isPlausible = turn.until <= wall + turn.lease

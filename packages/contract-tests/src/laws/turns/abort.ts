@@ -7,7 +7,7 @@ import type { Turn } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Time } from "../../clock.ts"
-import { onHost, withoutLocks, withoutWatch } from "../../engine.ts"
+import { held, onHost, withoutLocks, withoutWatch } from "../../engine.ts"
 import { equal } from "../../equal.ts"
 import { law } from "../../law.ts"
 import type { Law } from "../../law.ts"
@@ -101,6 +101,31 @@ export const abortLaws: ReadonlyArray<Law> = [
       equal(yield* outcomeOf(Fiber.join(fiber)), { failed: "TurnAborted" })
       equal(yield* other.run(found()), aborted("enough"))
     }),
+  ),
+
+  timedLaw(
+    "TRN-02 TRN-08 what happens to a turn before its owner knows that it has begun is felt at once",
+    (store, time) =>
+      Effect.gen(function* () {
+        const place = withoutWatch(store)
+        const late = held(place, true)
+        const [one, other] = [yield* open(late.store), yield* open(place)]
+        const whats: ReadonlyArray<readonly [string, Parameters<typeof other.run>[0], string]> = [
+          ["s", abort("s", "enough"), "TurnAborted"],
+          ["t", ask("t", "u2", { takeOver: true }), "StaleTurn"],
+        ]
+        for (const [id, what, failed] of whats) {
+          yield* one.run(begin(id))
+          late.hold()
+          const fiber = yield* Effect.forkChild(one.run(run(id, { prompt: said("u1") }, () => Effect.never)))
+          yield* time.settle
+          equal([late.waiting(), (yield* other.run(session(id))).status], [1, "running"])
+          yield* other.run(what)
+          late.release()
+          yield* time.settle
+          equal(yield* outcomeOf(Fiber.join(fiber)), { failed })
+        }
+      }),
   ),
 
   timedLaw(

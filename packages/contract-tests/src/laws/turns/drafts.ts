@@ -2,7 +2,8 @@
  * Laws of messages that a turn is still writing.
  */
 import { Messages } from "@skein/core/message"
-import { Busy, CommitUncertain, Full } from "@skein/core/storage"
+import { SessionTable } from "@skein/core"
+import { Busy, CommitUncertain, Full, Storage, Tx } from "@skein/core/storage"
 import type { WriteStep } from "@skein/core/storage"
 import { Turns } from "@skein/core/turn"
 import type { Turn } from "@skein/core/turn"
@@ -127,6 +128,37 @@ export const draftLaws: ReadonlyArray<Law> = [
       yield* settle("s", 1, said("a1"))
       const { display, metadata, model } = yield* messageOf("s", "a1")
       equal([display, model, metadata], [body, body, undefined])
+    }).pipe(withServices(store)),
+  ),
+
+  law("MSG-04 what another session of the tree is writing, or has written, is not this one's to write", (store) =>
+    Effect.gen(function* () {
+      yield* begin("s")
+      yield* begin("t")
+      yield* ask("s", "u1")
+      // As a fork stands: another session on the same tree, with a branch of its own.
+      yield* Storage.use((storage) =>
+        storage.transact(
+          Tx.make(function* (tx) {
+            const one = yield* tx.get(SessionTable, ["s"])
+            yield* tx.get(SessionTable, ["t"])
+            tx.update(SessionTable, ["t"], (row) => ({ ...row, treeId: one!.treeId }))
+          }),
+        ),
+      )
+      yield* ask("t", "u2")
+      yield* draft("t", 1, said("a1"))
+      yield* settle("t", 1, said("a2"))
+      const before = [yield* rowOf("s"), yield* rowOf("t")]
+      for (const id of ["a1", "a2"]) {
+        for (const message of [said(id), saying(id, "other")]) {
+          equal(yield* outcomeOf(draft("s", 1, message)), { failed: "IdConflict" })
+          equal(yield* outcomeOf(settle("s", 1, message)), { failed: "IdConflict" })
+        }
+      }
+      equal([yield* rowOf("s"), yield* rowOf("t")], before)
+      equal(yield* stored("t", "a1"), ["a1", true, undefined])
+      equal([yield* pathOf("s"), yield* pathOf("t")], [["u1"], ["u2", "a1", "a2"]])
     }).pipe(withServices(store)),
   ),
 

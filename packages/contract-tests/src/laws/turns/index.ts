@@ -7,6 +7,7 @@ import { beginLaws } from "./begin.ts"
 import { draftLaws } from "./drafts.ts"
 import { endLaws } from "./end.ts"
 import { fenceLaws } from "./fence.ts"
+import { turnHistoryLaws } from "./histories.ts"
 import { recoveryLaws } from "./recovery.ts"
 import { runLaws } from "./run.ts"
 import { turnUsageLaws } from "./usage.ts"
@@ -19,5 +20,6 @@ export const turnLaws: ReadonlyArray<Law> = [
   ...draftLaws,
   ...abortLaws,
   ...recoveryLaws,
+  ...turnHistoryLaws,
   ...turnUsageLaws,
 ]

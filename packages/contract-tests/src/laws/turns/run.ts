@@ -10,14 +10,30 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
 import { changed, faulty, recording } from "../../engine.ts"
 import { check, equal } from "../../equal.ts"
-import { law } from "../../law.ts"
+import { law, lawWith } from "../../law.ts"
 import type { Law } from "../../law.ts"
 import { outcomeOf, tagOf } from "../../outcome.ts"
+import { makeRandom } from "../../random.ts"
 import { withServices } from "../../services.ts"
-import { begin, callOf, pathOf, said, session } from "../conversation.ts"
-import { abort, ask, end, lease, messageOf, open, recover, rowOf, run, saying, timedLaw, turnsOf } from "./subject.ts"
+import { begin, callOf, pathOf, said, sayAll, session } from "../conversation.ts"
+import {
+  abort,
+  ask,
+  end,
+  lease,
+  messageOf,
+  open,
+  recover,
+  rowOf,
+  run,
+  saying,
+  start,
+  timedLaw,
+  turnsOf,
+} from "./subject.ts"
 
 const prompt = { prompt: said("u1") }
 
@@ -441,6 +457,32 @@ export const runLaws: ReadonlyArray<Law> = [
     }),
   ),
 
+  timedLaw(
+    "TRN-04 STO-10 closing waits a few seconds for a body that cannot be stopped, and no longer",
+    (store, time) =>
+      Effect.gen(function* () {
+        const one = yield* open(store)
+        yield* one.run(begin("s"))
+        const stubborn = Effect.uninterruptible(Effect.sleep(60_000))
+        const body = (turn: Turn) => Effect.andThen(turn.draft(said("a1")), stubborn)
+        const running = yield* Effect.forkChild(one.run(run("s", prompt, body)))
+        yield* time.settle
+        const closing = yield* Effect.forkChild(one.close)
+        yield* time.pass(10_000)
+        equal((yield* Fiber.await(closing))._tag, "Success")
+        yield* time.pass(60_000)
+        equal(shown(yield* Fiber.await(running)), { failed: "Closed", reason: undefined })
+        equal(time.sleepers(), 0, "who still waits for something")
+        // What it left behind is found like that of a process that was killed.
+        const other = yield* open(store)
+        yield* other.run(recover())
+        yield* time.pass(lease + 1)
+        yield* other.run(recover())
+        equal(yield* other.run(ended("s")), { status: "interrupted", running: false, error: undefined })
+        equal((yield* other.run(messageOf("s", "a1"))).cut, "interrupted")
+      }),
+  ),
+
   law("TRN-01 TRN-04 a run that is interrupted while it begins leaves no turn running, whenever that is", (store) =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -460,6 +502,60 @@ export const runLaws: ReadonlyArray<Law> = [
         equal((yield* opening.run(pathOf("s"))).length, turns.length)
       }),
     ),
+  ),
+
+  lawWith(
+    { slow: true },
+    "A30 TRN-02 TRN-04 a turn cancelled 200 times in the middle, while another handle resumes, loses nothing of what was there",
+    (store) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const random = makeRandom(store.seed)
+          const [one, other] = [yield* open(store), yield* open(store)]
+          yield* one.run(begin("s"))
+          yield* one.run(sayAll("s", ["u1", "a1", "u2"]))
+          let path: ReadonlyArray<string> = ["u1", "a1", "u2"]
+          for (let i = 0; i < 200; i++) {
+            const body = (turn: Turn) =>
+              turn
+                .draft(saying(`a-${i}`, "half"))
+                .pipe(
+                  Effect.andThen(Effect.yieldNow),
+                  Effect.andThen(turn.settle(saying(`a-${i}`, "whole"))),
+                  Effect.andThen(turn.settle(said(`a-${i}-more`))),
+                )
+            const running = yield* Effect.forkChild(one.run(run("s", { prompt: said(`u-${i}`) }, body)), {
+              startImmediately: true,
+            })
+            for (let n = random.nat(40); n > 0; n--) yield* Effect.yieldNow
+            const cancelling = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
+            const { epoch } = (yield* other.run(start("s", {}, { takeOver: true }))).turn
+            yield* other.run(Messages.use((messages) => messages.appendMany("s", [], { epoch })))
+            yield* other.run(end("s", epoch, { outcome: "completed", messages: [said(`a-${i}-new`)] }))
+            yield* Fiber.join(cancelling)
+            const { messages } = yield* other.run(Messages.use((messages) => messages.page("s", { limit: 6 })))
+            const found = messages.map(({ id }) => id)
+            const added = [`u-${i}`, `a-${i}`, `a-${i}-more`].filter((id) => found.includes(id))
+            path = [...path, ...added, `a-${i}-new`]
+            equal(found, path.slice(-6), `the end of the path after round ${i}`)
+            const { cut, display } = messages.find(({ id }) => id === `a-${i}`) ?? {}
+            if (added.length === 3) equal([cut, display], [undefined, saying(`a-${i}`, "whole").body])
+          }
+          equal(
+            yield* other.run(
+              Effect.map(
+                Stream.runCollect(Stream.unwrap(Messages.use((messages) => Effect.succeed(messages.stream("s"))))),
+                (all) => all.map(({ id }) => id),
+              ),
+            ),
+            path,
+          )
+          equal(
+            [(yield* one.run(session("s"))).status, yield* one.run(recover())],
+            ["idle", { interrupted: [], running: 0 }],
+          )
+        }),
+      ),
   ),
 
   law("TRN-04 API-06 options that are none are refused by name, and no turn begins", (store) =>
