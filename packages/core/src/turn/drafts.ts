@@ -36,7 +36,11 @@ export interface Drafts<E> {
   readonly nextId: () => string
   /** Stores content as it is due, until it is interrupted. Fails as storing fails for good. */
   readonly keepStored: Effect.Effect<never, E>
-  /** Takes no more, waits for a write that is under way, and answers what is not stored by then. */
+  /** Takes no more from now on. */
+  readonly close: () => void
+  /** Whether nothing is taken any more. */
+  readonly isClosed: () => boolean
+  /** Closes, waits for a write that is under way, and answers what is not stored by then. */
   readonly end: Effect.Effect<NewEntry | undefined>
 }
 
@@ -63,9 +67,13 @@ export const makeDrafts = <E>(options: {
     const first = yield* Latch.make(false)
     const writing = yield* Semaphore.make(1)
     let nextId = options.firstId
-    let hasEnded = false
+    let isClosed = false
     let current: Current | undefined =
       adopted === undefined ? undefined : { entry: adopted, stored: refOf(adopted), isDirty: false, isSettling: false }
+
+    const close = () => {
+      isClosed = true
+    }
 
     const refuse = (field: string, value: unknown, problem: string) => new InvalidInput({ field, value, problem })
 
@@ -114,7 +122,7 @@ export const makeDrafts = <E>(options: {
       nextId: () => nextId,
       draft: (entry) => {
         if (entry.role === "user") return refuse("message.role", entry.role, "must not be user: a prompt is appended")
-        if (hasEnded) return refuse("message", entry.id, "comes after the end of its turn")
+        if (isClosed) return refuse("message", entry.id, "comes after the end of its turn")
         const wrong = misfit(entry)
         if (wrong !== undefined) return wrong
         if (current?.isSettling === true) return refuse("message", entry.id, "is being settled: wait for that")
@@ -166,13 +174,17 @@ export const makeDrafts = <E>(options: {
           if (current?.isDirty === true) news.openUnsafe()
         }
       }),
-      end: writing.withPermit(
-        Effect.sync(() => {
-          const unstored = current?.isDirty === true ? current.entry : undefined
-          hasEnded = true
-          current = undefined
-          return unstored
-        }),
+      close,
+      isClosed: () => isClosed,
+      end: Effect.andThen(
+        Effect.sync(close),
+        writing.withPermit(
+          Effect.sync(() => {
+            const unstored = current?.isDirty === true ? current.entry : undefined
+            current = undefined
+            return unstored
+          }),
+        ),
       ),
     }
   })

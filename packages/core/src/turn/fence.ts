@@ -59,17 +59,16 @@ export const requireIdle = fn(function* (tx, session: SessionRow) {
   if (session.activeTurn !== undefined) return yield* tx.fail(runActive(session, session.activeTurn))
 })
 
+/** Fails with `StaleTurn`. */
+export const staleTurn = fn(function* (tx, { activeTurn, id: sessionId }: SessionRow, epoch: number) {
+  const active = activeTurn !== undefined && { activeEpoch: activeTurn.epoch }
+  return yield* tx.fail(new StaleTurn({ sessionId, epoch, ...active }))
+})
+
 /** The running turn, if it is this one; else `StaleTurn`. */
-export const requireTurn = fn(function* (tx, session: SessionRow, epoch: number) {
+export const requireTurn = fn(function* (_tx, session: SessionRow, epoch: number) {
   const { activeTurn } = session
-  if (activeTurn?.epoch === epoch) return activeTurn
-  return yield* tx.fail(
-    new StaleTurn({
-      sessionId: session.id,
-      epoch,
-      ...(activeTurn !== undefined && { activeEpoch: activeTurn.epoch }),
-    }),
-  )
+  return activeTurn?.epoch === epoch ? activeTurn : yield* staleTurn(session, epoch)
 })
 
 /** The running turn that a write belongs to; `undefined` where none runs. With one running, its epoch must be given. */

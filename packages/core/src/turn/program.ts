@@ -48,7 +48,7 @@ import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { applyUsage, planUsage } from "../usage/program.ts"
 import type { NewCall, Recording, UsagePlan } from "../usage/program.ts"
-import { renewed, requireTurn, runActive } from "./fence.ts"
+import { renewed, requireTurn, runActive, staleTurn } from "./fence.ts"
 import { TurnTable } from "./model.ts"
 import type { TurnOutcome, TurnRow } from "./model.ts"
 
@@ -514,11 +514,18 @@ export const end = fn(function* (
 ) {
   const { now } = recording
   const session = yield* requireSession(scope, sessionId)
+  const usedBy = fn(function* (_tx, turn: string) {
+    const own = calls.map((call) => (call.turn === "" ? { ...call, turn } : call))
+    return own.length === 0 ? undefined : yield* planUsage(session, own, recording)
+  })
   if (session.activeTurn?.epoch !== epoch) {
     const before = yield* tx.get(TurnTable, [sessionId, epoch])
     const isRepeated = before?.outcome === ending.outcome && (yield* areStored(session.treeId, before.last, entries))
-    if (!isRepeated) yield* requireTurn(session, epoch)
-    const repeated: Ended = { turn: before!, titleDue: false, queue: queueOf(session) }
+    if (before === undefined || !isRepeated) return yield* staleTurn(session, epoch)
+    // What was used counts also when the turn is over, and what was told before counts once.
+    const late: UsagePlan | undefined = yield* usedBy(before.id)
+    if (late !== undefined) applyUsage(tx, late)
+    const repeated: Ended = { turn: before, titleDue: false, queue: queueOf(session) }
     return repeated
   }
   const plan: EndPlan = yield* planEnd(session, session.activeTurn)
@@ -528,8 +535,7 @@ export const end = fn(function* (
     if (draft !== undefined) yield* checkShape(draft, entry)
   }
   const fresh = entries.filter((entry) => drafted(entry) === undefined)
-  const own = calls.map((call) => (call.turn === "" ? { ...call, turn: plan.turn.id } : call))
-  const used: UsagePlan | undefined = own.length === 0 ? undefined : yield* planUsage(session, own, recording)
+  const used: UsagePlan | undefined = yield* usedBy(plan.turn.id)
   const placement: Placement | undefined = fresh.length === 0 ? undefined : yield* placeAtHead(session)
   if (used !== undefined) applyUsage(tx, used)
   if (placement === undefined) return applyEnd(tx, session, plan, ending, now, entries)

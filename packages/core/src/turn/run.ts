@@ -75,7 +75,6 @@ export const runBody = <A, E, R>(
       const { epoch, sessionId } = turn
       const controller = new AbortController()
       const stopped = yield* Deferred.make<Stop>()
-      const stop = (why: Stop) => Deferred.doneUnsafe(stopped, Exit.succeed(why))
       const endings: { ending: Pick<Ending, "outcome" | "calls"> } = { ending: { outcome: "completed" } }
       const drafts = yield* makeDrafts<WriteError>({
         write: ground.write,
@@ -85,6 +84,11 @@ export const runBody = <A, E, R>(
         firstId: ground.firstId,
         isPassing: mayPass,
       })
+      const stop = (why: Stop) => {
+        // Readers were told that this turn is over: they hear nothing of it any more.
+        if (why._tag === "Lost") drafts.close()
+        Deferred.doneUnsafe(stopped, Exit.succeed(why))
+      }
       const lose = (error: WriteError) => {
         if (isOver(error)) stop({ _tag: "Lost", error })
       }

@@ -526,9 +526,9 @@ export class Turns extends Context.Service<
           publish: (data, options) =>
             Effect.suspend(() => {
               const frame = toPublished({ ...options, turn: id, data })
-              return frame instanceof InvalidInput
-                ? Effect.fail(frame)
-                : Effect.succeed(rings.publish(sessionId, frame))
+              if (frame instanceof InvalidInput) return Effect.fail(frame)
+              if (!drafts.isClosed()) return Effect.succeed(rings.publish(sessionId, frame))
+              return Effect.fail(new InvalidInput({ field: "turn", value: id, problem: "is over: nobody hears it" }))
             }),
           spent: (call) => spent(sessionId, { epoch, id }, call),
           injected: Effect.gen(function* () {

@@ -475,6 +475,29 @@ export const draftLaws: ReadonlyArray<Law> = [
       }),
   ),
 
+  timedLaw("MSG-04 what is drafted while its message is being settled is refused, not lost", (store, time) =>
+    Effect.gen(function* () {
+      const slow = held(store)
+      const { run: on } = yield* open(slow.store)
+      yield* on(begin("s"))
+      const body = (turn: Turn) =>
+        Effect.gen(function* () {
+          yield* turn.draft(said("a1"))
+          yield* time.settle
+          slow.hold()
+          const settling = yield* Effect.forkChild(turn.settle(saying("a1", "whole")))
+          yield* time.settle
+          equal(yield* outcomeOf(turn.draft(saying("a1", "more"))), { failed: "InvalidInput" })
+          slow.release()
+          yield* Fiber.join(settling)
+          yield* turn.draft(said("a2"))
+        })
+      yield* on(run("s", prompt, body))
+      equal(yield* on(stored("s", "a1")), ["whole", false, undefined])
+      equal(yield* on(pathOf("s")), ["u1", "a1", "a2"])
+    }),
+  ),
+
   timedLaw("MSG-04 messages that are settled at once get an id and a place each", (store, time) =>
     Effect.gen(function* () {
       const { run: on } = yield* open(store)
@@ -540,6 +563,7 @@ export const draftLaws: ReadonlyArray<Law> = [
         // A turn that is over takes nothing more: what is drafted into it would be stored by nobody.
         const [turn] = kept
         equal(yield* outcomeOf(turn!.draft(said("a9"))), { failed: "InvalidInput" })
+        equal(yield* outcomeOf(turn!.publish("more")), { failed: "InvalidInput" })
         equal(yield* outcomeOf(turn!.settle(said("a9"))), { failed: "StaleTurn" })
         yield* time.settle
         equal(yield* on(pathOf("s")), ["u1", "a1"])

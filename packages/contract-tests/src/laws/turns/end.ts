@@ -1,6 +1,7 @@
 /**
  * Laws of how turns end, and of what they leave open.
  */
+import type { Services } from "@skein/core"
 import { History } from "@skein/core/history"
 import { Messages } from "@skein/core/message"
 import { Sessions } from "@skein/core/session"
@@ -15,7 +16,21 @@ import type { Law } from "../../law.ts"
 import { outcomeOf, outcomesOf } from "../../outcome.ts"
 import { withServices } from "../../services.ts"
 import { begin, callOf, checkout, pathOf, replayed, resultOf, said, say, session } from "../conversation.ts"
-import { abort, ask, draft, end, endings, failure, open, rowOf, settle, start, timedLaw, turnsOf } from "./subject.ts"
+import {
+  abort,
+  ask,
+  beat,
+  draft,
+  end,
+  endings,
+  failure,
+  open,
+  rowOf,
+  settle,
+  start,
+  timedLaw,
+  turnsOf,
+} from "./subject.ts"
 
 const statuses = {
   completed: "idle",
@@ -243,6 +258,34 @@ export const endLaws: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("HIS-05 what a turn does that changes nothing of what is replayed leaves its version as it is", (store) =>
+    Effect.gen(function* () {
+      yield* begin("s")
+      yield* say("s", "u1")
+      const { historyVersion } = yield* session("s")
+      const given = yield* replayed("s")
+      const steps: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown, Services>]> = [
+        ["begin", start("s", {})],
+        ["heartbeat", beat("s", 1)],
+        ["draft", draft("s", 1, said("a1"))],
+        ["draft again", draft("s", 1, said("a1"))],
+        ["waiting", Turns.use((turns) => turns.setWaiting("s", 1, true))],
+        ["going on", Turns.use((turns) => turns.setWaiting("s", 1, false))],
+        ["shown alone", Messages.use((one) => one.append("s", { role: "assistant", display: "seen" }, { epoch: 1 }))],
+        ["abort", abort("s")],
+      ]
+      for (const [name, step] of steps) {
+        yield* step
+        equal([(yield* session("s")).historyVersion, yield* replayed("s")], [historyVersion, given], name)
+      }
+      yield* settle("s", 1, said("a1"))
+      const settled = yield* session("s")
+      check(settled.historyVersion > historyVersion, "what is settled is replayed")
+      yield* end("s", 1)
+      equal((yield* session("s")).historyVersion, settled.historyVersion, "the version after a turn that was completed")
+    }).pipe(withServices(store)),
+  ),
+
   law("HIS-02 TRN-03 calls that wait for an answer stay open until the next turn, and no others do", (store) =>
     Effect.gen(function* () {
       yield* begin("s")
@@ -377,9 +420,13 @@ export const endLaws: ReadonlyArray<Law> = [
       yield* start("s", { answer: answered("c1") })
       yield* end("s", 2, { outcome: "needs_input", calls: ["c2"] })
       equal([yield* results, yield* repairs], [[["c1", "did c1"]], []])
-      yield* start("s", { answer: answered("c1", "c2") })
+      // What it is told then depends on how that turn ends, though another one made the calls.
+      yield* start("s", { answer: answered("c1") })
       yield* end("s", 3, "aborted")
-      equal(yield* repairs, [])
+      equal(yield* results, [
+        ["c1", "did c1"],
+        ["c2", stopped("aborted")],
+      ])
       const { cut, draft: isDraft } = yield* Messages.use((messages) => messages.get("s", "a1"))
       equal([cut, isDraft], ["aborted", undefined])
     }).pipe(withServices(store)),

@@ -5,13 +5,14 @@ import { BranchTable, EntryTable, SessionTable, TreeTable, TurnTable } from "@sk
 import { Messages } from "@skein/core/message"
 import { QueryViews } from "@skein/core/query-view"
 import { Sessions } from "@skein/core/session"
-import { Storage, Tx } from "@skein/core/storage"
+import { Storage, Tx, Unavailable } from "@skein/core/storage"
+import type { WriteStep } from "@skein/core/storage"
 import { Turns } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Time } from "../../clock.ts"
 import { counting } from "../../counting.ts"
-import { held, onHost, withoutLocks } from "../../engine.ts"
+import { faulty, held, onHost, withoutLocks } from "../../engine.ts"
 import { check, equal } from "../../equal.ts"
 import { NotApplicable } from "../../law.ts"
 import type { Law, Store } from "../../law.ts"
@@ -533,6 +534,28 @@ export const recoveryLaws: ReadonlyArray<Law> = [
             [1, "interrupted"],
           ],
         )
+      }),
+  ),
+
+  timedLaw(
+    "TRN-02 TRN-05 an instance never gives up a turn that it runs, though it cannot renew its lease",
+    (store, time) =>
+      Effect.gen(function* () {
+        const flaky = faulty(withoutLocks(onHost(store, "here")))
+        const one = yield* open(flaky.store)
+        yield* one.run(begin("s"))
+        const running = yield* Effect.forkChild(
+          one.run(Turns.use((turns) => turns.run("s", { prompt: said("u1") }, () => Effect.never))),
+        )
+        yield* time.settle
+        const isHeartbeat = ({ rows }: WriteStep) => rows.every(({ table }) => table.name === "session")
+        flaky.fail((writes) => (isHeartbeat(writes) ? { reason: new Unavailable({}) } : undefined))
+        yield* time.pass(2 * lease)
+        equal(yield* one.run(recover()), { interrupted: [], running: 1 })
+        equal(yield* outcomeOf(one.run(ask("s", "u2"))), { failed: "RunActive" })
+        flaky.mend()
+        equal(yield* one.run(abort("s")), true)
+        equal(yield* outcomeOf(Fiber.join(running)), { failed: "TurnAborted" })
       }),
   ),
 

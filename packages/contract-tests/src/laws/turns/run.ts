@@ -276,7 +276,11 @@ export const runLaws: ReadonlyArray<Law> = [
               yield* Effect.never
             }).pipe(
               Effect.onInterrupt(() =>
-                Effect.map(Effect.exit(turn.settle(saying("a1", "late"))), (exit) => late.push(shown(exit))),
+                Effect.gen(function* () {
+                  late.push(yield* outcomeOf(turn.draft(saying("a1", "late"))))
+                  late.push(yield* outcomeOf(turn.publish("late")))
+                  late.push(yield* outcomeOf(turn.settle(saying("a1", "late"))))
+                }),
               ),
             )
           const running = yield* Effect.forkChild(one.run(run(id, prompt, body)))
@@ -284,7 +288,10 @@ export const runLaws: ReadonlyArray<Law> = [
           yield* by.run(ask(id, "u2", { takeOver: true }))
           yield* time.pass(by === one ? 0 : 10_000)
           equal(shown(yield* Fiber.await(running)), { failed: "StaleTurn", reason: undefined })
-          equal([signals[0]!.aborted, late], [true, [{ failed: "StaleTurn", reason: undefined }]])
+          equal(
+            [signals[0]!.aborted, late],
+            [true, ["InvalidInput", "InvalidInput", "StaleTurn"].map((failed) => ({ failed }))],
+          )
           equal(yield* one.run(pathOf(id)), ["u1", "a1", "u2"])
           const { cut, display } = yield* one.run(messageOf(id, "a1"))
           equal([cut, display], ["interrupted", said("a1").body])
@@ -297,7 +304,7 @@ export const runLaws: ReadonlyArray<Law> = [
 
   timedLaw(
     "TRN-03 TRN-04 A27 A68 where the last write fails the turn ends as failed, source storage, and the caller is told",
-    (store) =>
+    (store, time) =>
       Effect.gen(function* () {
         const flaky = faulty(store)
         const { run: on } = yield* open(flaky.store)
@@ -315,10 +322,13 @@ export const runLaws: ReadonlyArray<Law> = [
           }
           yield* on(begin(id))
           const body = (turn: Turn) =>
-            Effect.andThen(
-              Effect.sync(() => refuse(gone ? "entry" : "turn")),
-              turn.draft(said("a1")),
-            )
+            Effect.gen(function* () {
+              if (gone) refuse("entry")
+              yield* turn.draft(said("a1"))
+              yield* time.settle
+              if (!gone) refuse("turn")
+              yield* turn.draft(saying("a1", "Hello"))
+            })
           const exit = yield* Effect.exit(on(run(id, prompt, body)))
           flaky.mend()
           equal(shown(exit), { failed: reason._tag, reason: undefined })
@@ -328,8 +338,8 @@ export const runLaws: ReadonlyArray<Law> = [
           // Where there was no room, what was never stored gives way; else it is stored with the failure.
           const page = yield* on(Messages.use((messages) => messages.page(id)))
           equal(
-            page.messages.map((message) => [message.id, message.cut]),
-            [["u1", undefined], ...(gone ? [] : [["a1", "failed"]])],
+            page.messages.map((message) => [message.id, message.cut, message.display]),
+            [["u1", undefined, said("u1").body], ...(gone ? [] : [["a1", "failed", saying("a1", "Hello").body]])],
           )
         }
       }),

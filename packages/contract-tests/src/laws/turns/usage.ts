@@ -35,6 +35,9 @@ export const turnUsageLaws: ReadonlyArray<Law> = [
       equal([yield* pathOf("s"), yield* inputs], [["u1", "a1"], [120]])
       equal((yield* session("s")).usage?.input, 120)
       equal(yield* verified, [2, []])
+      // What is told with it for the first time counts: it was used, though its turn is over.
+      yield* end("s", epoch, { outcome: "completed", usage: [call("c1", 100), call("c3", 3)] })
+      equal([yield* inputs, yield* verified], [[123], [3, []]])
     }).pipe(withServices(store)),
   ),
 
