@@ -36,7 +36,15 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<Backend["Service"]> =>
   Effect.sync(() =>
     Backend.of({
-      capabilities: { durable: true, multiProcess: true, blocking: false, groupPrograms: 512 },
+      capabilities: {
+        durable: true,
+        multiProcess: true,
+        blocking: false,
+        groupPrograms: 512,
+        // Pages of an origin are on one machine, and browsers let timers of those that nobody sees fire once a minute.
+        host: (globalThis as Partial<typeof globalThis>).location?.origin,
+        lease: 120_000,
+      },
       open: Effect.fnUntraced(function* (schema) {
         if (typeof options?.name !== "string" || options.name === "") {
           return yield* Effect.fail(new Unavailable({ detail: "the option `name` must name the database" }))

@@ -213,3 +213,14 @@ it.effect("STO-07 an upgrade that has begun takes the time it needs", () =>
     assert.deepStrictEqual(last![0]?.key, ["a", 2_999])
   }),
 )
+
+it.effect("TRN-02 leases are as long as browsers slow down timers, and pages of one origin share a clock", () =>
+  Effect.gen(function* () {
+    const { capabilities } = yield* make(fakeOptions())
+    assert.deepInclude(capabilities, { lease: 120_000, host: undefined })
+    const page = globalThis as { location?: unknown }
+    page.location = { origin: "https://chat.example" }
+    const onPage = yield* make(fakeOptions()).pipe(Effect.ensuring(Effect.sync(() => delete page.location)))
+    assert.strictEqual(onPage.capabilities.host, "https://chat.example")
+  }),
+)

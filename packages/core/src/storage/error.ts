@@ -132,6 +132,10 @@ export class StorageError extends Data.TaggedError("StorageError")<{
 /** Whether a commit was refused because a key or a unique value is taken. */
 export const isTaken = (error: unknown): boolean => error instanceof StorageError && error.reason._tag === "Constraint"
 
+/** Whether it is not known if a commit was stored. */
+export const isUncertain = (error: unknown): boolean =>
+  error instanceof StorageError && error.reason._tag === "CommitUncertain"
+
 /**
  * A value was refused before anything was written.
  *

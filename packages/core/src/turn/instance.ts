@@ -112,15 +112,26 @@ export class Instance extends Context.Service<
         }
       })
 
-      /** Looks whether a turn still stands, after somebody else may have changed its session. */
-      const look = Effect.fnUntraced(function* ({ epoch, sessionId, stop }: Running) {
-        const active = yield* storage.read(program.active(settings, sessionId))
-        if (active?.epoch !== epoch) stop(lost(sessionId, epoch, active?.epoch))
-        else if (active.abort !== undefined) stop({ _tag: "Aborted", reason: active.abort.reason })
+      /** Looks whether turns still stand, after somebody else may have changed their sessions. */
+      const look = Effect.fnUntraced(function* (turns: ReadonlyArray<Running>) {
+        const ids = turns.map(({ sessionId }) => sessionId)
+        const found = yield* storage.read(program.actives(settings, ids))
+        for (const [i, { epoch, sessionId, stop }] of turns.entries()) {
+          const active = found[i]
+          if (active === "unknown") continue
+          if (active?.epoch !== epoch) stop(lost(sessionId, epoch, active?.epoch))
+          else if (active.abort !== undefined) stop({ _tag: "Aborted", reason: active.abort.reason })
+        }
       })
 
       // What cannot be read now is seen with the next hint, or with the next heartbeat.
-      const lookAll = Effect.suspend(() => Effect.forEach([...running.values()], (turn) => Effect.ignore(look(turn))))
+      const lookAll = Effect.suspend(() => {
+        const turns = [...running.values()]
+        const parts = Array.from({ length: Math.ceil(turns.length / lookedAt) }, (_, i) =>
+          turns.slice(i * lookedAt, (i + 1) * lookedAt),
+        )
+        return Effect.forEach(parts, (part) => Effect.ignore(look(part)))
+      })
       const watch = Stream.runForEach(storage.changes, (change) => (change._tag === "Changed" ? lookAll : Effect.void))
 
       const hear = (turn: Running) =>
@@ -142,7 +153,7 @@ export class Instance extends Context.Service<
 
       // What happened between the beginning and now was told to nobody.
       const attend = (turn: Running) =>
-        Effect.asVoid(Effect.andThen(hear(turn), Effect.forkScoped(Effect.ignore(look(turn)))))
+        Effect.asVoid(Effect.andThen(hear(turn), Effect.forkScoped(Effect.ignore(look([turn])))))
 
       return Instance.of({
         owner,
@@ -156,6 +167,9 @@ export class Instance extends Context.Service<
     }),
   )
 }
+
+/** How many of its turns are looked at in one read. */
+const lookedAt = 500
 
 /** How long closing waits for turns to end, in milliseconds: as long as bodies have, and some more to store what they did. */
 const closingMs = 6_000

@@ -621,6 +621,9 @@ export const setWaiting = fn(function* (
   if (session.status !== status) notify(tx, { _tag: "StatusChanged", sessionId, revision, status })
 })
 
+/** How many messages a turn writes at a time: the session's row names each of them. */
+const mostDrafts = 100
+
 /**
  * Stores what a turn is still writing: the first time at the head, then in its place. Settled it stays as it is.
  *
@@ -638,6 +641,10 @@ export const write = fn(function* (
   const session = yield* requireSession(scope, sessionId)
   const turn = yield* requireTurn(session, epoch)
   if (stored === undefined) {
+    if (entry.draft === true && turn.drafts.length >= mostDrafts) {
+      const problem = `is one more than the ${mostDrafts} messages that a turn may be writing at a time: settle some`
+      return yield* tx.fail(new InvalidInput({ field: "message.id", value: entry.id, problem }))
+    }
     const placement: Placement = yield* placeAtHead(session)
     const [row] = writeAtHead(tx, session, placement, [entry], turn, now)
     if (entry.draft === true) tx.update(SessionTable, [sessionId], (one) => withDraft(one, refOf(row!)))
@@ -736,4 +743,16 @@ export const findRunning = fn(function* (tx, scope: Scope, after: RunningPlace |
 export const active = fn(function* (_tx, scope: Scope, sessionId: string) {
   const session = yield* requireSession(scope, sessionId)
   return session.activeTurn
+})
+
+/** The running turns of sessions, in their order: `undefined` where none runs, `unknown` where that cannot be read. */
+export const actives = fn(function* (tx, scope: Scope, sessionIds: ReadonlyArray<string>) {
+  const found = yield* tx.all(
+    sessionIds.map((id) => tx.range(SessionTable, "key", { prefix: [id], limit: 1, unreadable: "keep" })),
+  )
+  return found.map(([session]): ActiveTurn | undefined | "unknown" => {
+    if (session === undefined) return undefined
+    if (isUnreadable(session)) return "unknown"
+    return isSeen(scope, session) ? session.activeTurn : undefined
+  })
 })

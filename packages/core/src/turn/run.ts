@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import type { EntryRef, EntryRow } from "../message/model.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { SessionFailure } from "../session/model.ts"
-import { StorageError } from "../storage/error.ts"
+import { isUncertain, StorageError } from "../storage/error.ts"
 import { makeDrafts } from "./drafts.ts"
 import type { Drafts } from "./drafts.ts"
 import type { Running, Stop, WriteError } from "./instance.ts"
@@ -208,9 +208,6 @@ const isOver = (error: WriteError): boolean =>
   error._tag === "StaleTurn" ||
   error._tag === "SessionNotFound" ||
   (error._tag === "StorageError" && error.reason._tag === "Closed")
-
-const isUncertain = (error: WriteError): boolean =>
-  error._tag === "StorageError" && error.reason._tag === "CommitUncertain"
 
 /** Whether an end may be stored that brings nothing along. */
 const isForRoom = (error: WriteError): boolean => error._tag !== "StorageError" || error.reason._tag === "Full"

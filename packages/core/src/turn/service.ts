@@ -34,7 +34,7 @@ import { SessionFailure as SessionFailureInput } from "../session/model.ts"
 import { IdConflict } from "../session/program.ts"
 import type { OperationConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import { InvalidInput, isTaken } from "../storage/error.ts"
+import { InvalidInput, isTaken, isUncertain } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
 import { toPublished } from "../stream/publication.ts"
@@ -395,17 +395,24 @@ export class Turns extends Context.Service<
               live,
               tryBegin(sessionId, start, { ...expected, takeOver }, turn, writingOf(durability)),
             )
-            return yield* Effect.onInterrupt(restore(beginning), () => abandon(sessionId, turn, since))
+            return yield* restore(beginning).pipe(
+              Effect.onInterrupt(() => abandon(sessionId, turn, since, { outcome: "aborted" })),
+              Effect.tapError((error) =>
+                isUncertain(error)
+                  ? abandon(sessionId, turn, since, { outcome: "interrupted", reason: "uncertain" })
+                  : Effect.void,
+              ),
+            )
           }),
         )
 
-      /** Ends a turn whose beginning was interrupted, if it came to be stored: nobody would know of it. */
-      const abandon = (sessionId: string, { id, owner }: program.NewTurn, since: number) =>
+      /** Ends a turn whose beginning was not answered, if it came to be stored: nobody would know of it. */
+      const abandon = (sessionId: string, { id, owner }: program.NewTurn, since: number, ending: Ending) =>
         Effect.ignore(
           Effect.flatMap(storage.read(program.active(settings, sessionId)), (active) => {
             const isIt = active !== undefined && (active.minted ?? active.id) === id
             const isOurs = active?.owner === owner && active.startedAt >= since
-            return isIt && isOurs ? end(sessionId, active.epoch, nothing, { outcome: "aborted" }) : Effect.void
+            return isIt && isOurs ? end(sessionId, active.epoch, nothing, ending) : Effect.void
           }),
         )
 

@@ -3,10 +3,12 @@
  */
 import { Heads } from "@skein/core/head"
 import { Messages } from "@skein/core/message"
+import { CommitUncertain } from "@skein/core/storage"
 import { Turns } from "@skein/core/turn"
 import type { RunActive, TurnStart } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { faulty } from "../../engine.ts"
 import { check, equal } from "../../equal.ts"
 import { law } from "../../law.ts"
 import type { Law } from "../../law.ts"
@@ -350,6 +352,29 @@ export const beginLaws: ReadonlyArray<Law> = [
         equal(yield* outcomeOf(ask("a b", "u2")), { failed: "InvalidInput" })
         equal(yield* rowOf("s"), before)
       }).pipe(withServices(store)),
+  ),
+
+  law("TRN-01 STO-07 a beginning whose answer was lost leaves no turn running that nobody knows of", (store) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const flaky = faulty(store)
+        const { run } = yield* open(flaky.store)
+        for (const committed of [true, false]) {
+          const id = committed ? "stored" : "lost"
+          yield* run(begin(id))
+          flaky.fail(({ rows }) => {
+            const begins = rows.some(({ _tag, table }) => _tag === "Insert" && table.name === "turn")
+            return begins ? { reason: new CommitUncertain({}), committed } : undefined
+          })
+          equal(yield* outcomeOf(run(ask(id, "u1"))), { failed: "CommitUncertain" })
+          flaky.mend()
+          const { activeTurn, status } = yield* run(session(id))
+          equal([activeTurn, status], [undefined, committed ? "interrupted" : "idle"])
+          equal(yield* run(pathOf(id)), committed ? ["u1"] : [])
+          yield* run(ask(id, "u2"))
+        }
+      }),
+    ),
   ),
 
   law("TRN-01 a beginning that is interrupted leaves no turn running, whenever that is", (store) =>

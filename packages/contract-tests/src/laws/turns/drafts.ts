@@ -177,6 +177,22 @@ export const draftLaws: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("MSG-04 at most a hundred messages are written at a time", (store) =>
+    Effect.gen(function* () {
+      yield* begin("s")
+      yield* ask("s", "u1")
+      for (let i = 1; i <= 100; i++) yield* draft("s", 1, said(`a${i}`))
+      const before = yield* rowOf("s")
+      equal(yield* outcomeOf(draft("s", 1, said("a101"))), { failed: "InvalidInput" })
+      equal(yield* rowOf("s"), before)
+      yield* draft("s", 1, saying("a100", "more"))
+      yield* settle("s", 1, said("a1"))
+      yield* draft("s", 1, said("a101"))
+      yield* end("s", 1)
+      equal((yield* session("s")).counts.entries, 102)
+    }).pipe(withServices(store)),
+  ),
+
   law("MSG-04 drafts that are left are settled by how their turn ends", (store) =>
     Effect.gen(function* () {
       const cuts = { completed: undefined, done: undefined, aborted: "aborted" } as const

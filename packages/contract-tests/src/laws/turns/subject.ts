@@ -17,6 +17,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { makeTime } from "../../clock.ts"
 import type { Time } from "../../clock.ts"
+import { changed } from "../../engine.ts"
 import { lawWith } from "../../law.ts"
 import type { Law, LawOptions, Store } from "../../law.ts"
 import { openServices } from "../../services.ts"
@@ -38,8 +39,14 @@ export const timedLawWith = (
   body: (store: Store, time: Time) => Effect.Effect<void, unknown, Scope.Scope>,
 ): Law =>
   lawWith(options, name, (store) =>
-    Effect.flatMap(makeTime, (time) => time.during(Effect.scoped(body(time.of(store), time)))),
+    Effect.flatMap(makeTime, (time) => time.during(Effect.scoped(body(time.of(usual(store)), time)))),
   )
+
+/** The store with leases as long as laws count on, whatever its engine finds fit. */
+const usual = (store: Store): Store => ({
+  ...changed(store, { capabilities: (capabilities) => ({ ...capabilities, lease }) }),
+  fresh: Effect.map(store.fresh, usual),
+})
 
 /** One opening of a store: an instance that owns turns. */
 export interface Opening {
