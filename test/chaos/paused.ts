@@ -32,6 +32,8 @@ interface Options {
 
 /** How long something may take that comes of itself, in milliseconds. */
 const patience = 60_000
+/** How long a turn rests between two of its writes: a queue takes many times as long as it takes to pause some of them. */
+const rest = 30
 
 const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
@@ -51,7 +53,7 @@ export const paused = ({ items, pauses, seed, sessions: count }: Options): Promi
     /** The paused ones, as they were right after that. */
     const stopped: Array<SessionRow> = []
     for (const id of sessions.slice(0, pauses)) {
-      await wait(random() * 100)
+      await wait(random() * rest)
       const row = await pause(store, id)
       if (row.queue !== undefined) stopped.push(row)
     }
@@ -77,7 +79,7 @@ export const paused = ({ items, pauses, seed, sessions: count }: Options): Promi
   })
 
 const startWorker = async (path: string, seed: number): Promise<Child> => {
-  const worker = start("drain", { path, concurrency: 3, pause: 6, seed } satisfies DrainOptions)
+  const worker = start("drain", { path, concurrency: 3, pause: rest, seed } satisfies DrainOptions)
   await worker.ready
   worker.go()
   return worker

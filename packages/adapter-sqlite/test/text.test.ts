@@ -48,19 +48,22 @@ it.effect("STO-05 text comes back exactly, read alone, in a range and with other
   }),
 )
 
-it.effect("STO-05 a row of 64 MiB is written and read, alone and beside another", () =>
-  Effect.gen(function* () {
-    const engine = yield* open(newFile(), texts)
-    const body = "é".repeat(32 * 1_024 * 1_024)
-    yield* write(engine, { rows: [insert(Text, { id: "a", body }), insert(Text, { id: "b", body: "small" })] })
-    const [alone, both] = yield* read(engine, get(Text, "a"), range(Text))
-    const whole = rowJson(Text, { id: "a", body })
-    // Not compared by `strictEqual`, which would print them.
-    assert.isTrue(alone![0]!.json === whole, "read alone")
-    assert.isTrue(both![0]!.json === whole, "read in a range")
-    assert.strictEqual(bodyOf(both![1]), "small")
-    yield* engine.close
-  }),
+it.effect(
+  "STO-05 a row of 64 MiB is written and read, alone and beside another",
+  () =>
+    Effect.gen(function* () {
+      const engine = yield* open(newFile(), texts)
+      const body = "é".repeat(32 * 1_024 * 1_024)
+      yield* write(engine, { rows: [insert(Text, { id: "a", body }), insert(Text, { id: "b", body: "small" })] })
+      const [alone, both] = yield* read(engine, get(Text, "a"), range(Text))
+      const whole = rowJson(Text, { id: "a", body })
+      // Not compared by `strictEqual`, which would print them.
+      assert.isTrue(alone![0]!.json === whole, "read alone")
+      assert.isTrue(both![0]!.json === whole, "read in a range")
+      assert.strictEqual(bodyOf(both![1]), "small")
+      yield* engine.close
+    }),
+  30_000,
 )
 
 it.effect("A22 STO-09 a damaged row is handed over as it is, in its place, and hides no other", () =>
