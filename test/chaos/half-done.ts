@@ -65,6 +65,9 @@ export const refusals = async (backend: () => Layer.Layer<Backend>, operation: O
   const model = openStore(twin.backend)
   await prepare(model, operation)
   await model.run(operation.run)
+  // What the operation writes, before what follows it.
+  const count = twin.rowsWritten()
+  if (operation.whenLost !== undefined) await model.run(operation.whenLost)
   const after = await model.rows()
   await model.close()
 
@@ -74,7 +77,6 @@ export const refusals = async (backend: () => Layer.Layer<Backend>, operation: O
   const before = await store.rows()
   const failures: Array<string> = []
   const reason = new Unavailable({ detail: "the disk is gone" })
-  const count = twin.rowsWritten()
   for (let k = 0; k <= count; k++) {
     const failure = await struckBy(store, operation, strike, { _tag: "Refused", after: k, reason })
     const where = `${operation.name}, refused after ${k} of ${count} rows:`

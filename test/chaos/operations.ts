@@ -1,6 +1,7 @@
 /**
  * What users do to a store, one commit each, for faults to strike.
  */
+import { Storage } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import type { Services } from "../../packages/core/src/services.ts"
 import { Heads } from "../../packages/core/src/head/service.ts"
@@ -10,6 +11,8 @@ import { Messages } from "../../packages/core/src/message/service.ts"
 import { Queue } from "../../packages/core/src/queue/service.ts"
 import { QueryViews } from "../../packages/core/src/query-view/service.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
+import { defaultSettings } from "../../packages/core/src/settings.ts"
+import { end as endProgram } from "../../packages/core/src/turn/program.ts"
 import { Turns } from "../../packages/core/src/turn/service.ts"
 import { Usage } from "../../packages/core/src/usage/service.ts"
 
@@ -18,6 +21,8 @@ export interface Operation {
   readonly run: Effect.Effect<unknown, unknown, Services>
   /** What has to be done before, beside `beginning`. */
   readonly prepare?: Effect.Effect<unknown, unknown, Services>
+  /** What it does by itself when its answer is lost: nobody would know of what it has begun. */
+  readonly whenLost?: Effect.Effect<unknown, unknown, Services | Storage>
 }
 
 export const user = (id: string) => ({ id, body: { role: "user", content: `the user says ${id}` } })
@@ -92,6 +97,17 @@ const waiting = Effect.andThen(
   withTurns((turns) => turns.end("s1", 1, { outcome: "needs_input", calls: ["call1"] })),
 )
 
+/** Ends the turn that was begun last, as nobody else may. */
+const endTurn = Effect.gen(function* () {
+  const { activeTurn } = yield* (yield* Sessions).get("s1")
+  const storage = yield* Storage
+  const ending = { outcome: "interrupted", reason: "uncertain" } as const
+  const recording = { now: 0, prices: undefined }
+  yield* storage.transact(
+    endProgram(defaultSettings, "s1", activeTurn!.epoch, { entries: [], calls: [] }, ending, recording),
+  )
+})
+
 export const operations: ReadonlyArray<Operation> = [
   { name: "append", run: withMessages((messages) => messages.append("s1", user("n1"))) },
   {
@@ -139,19 +155,23 @@ export const operations: ReadonlyArray<Operation> = [
   },
   {
     name: "begin a turn",
+    whenLost: endTurn,
     run: withTurns((turns) => turns.begin("s1", { prompt: user("p1") }, { turnId: "t1" })),
   },
   {
     name: "begin a turn with an edit",
+    whenLost: endTurn,
     run: withTurns((turns) => turns.begin("s1", { edit: "m3", content: user("p1") }, { turnId: "t1" })),
   },
   {
     name: "begin a turn with an answer",
+    whenLost: endTurn,
     prepare: waiting,
     run: withTurns((turns) => turns.begin("s1", { answer: result("r1", "call1") }, { turnId: "t2" })),
   },
   {
     name: "take a turn over",
+    whenLost: endTurn,
     prepare: working,
     run: withTurns((turns) => turns.begin("s1", { prompt: user("p2") }, { turnId: "t2", takeOver: true })),
   },
@@ -210,7 +230,12 @@ export const operations: ReadonlyArray<Operation> = [
     run: withQueue((queue) => queue.enqueue("s1", user("q3"), { clientRequestId: "r3", placement: "front" })),
   },
   { name: "claim", prepare: queued, run: withQueue((queue) => queue.claim("s1")) },
-  { name: "dispatch", prepare: queued, run: withQueue((queue) => queue.dispatch("s1", { turnId: "t1" })) },
+  {
+    name: "dispatch",
+    whenLost: endTurn,
+    prepare: queued,
+    run: withQueue((queue) => queue.dispatch("s1", { turnId: "t1" })),
+  },
   {
     name: "clear a queue",
     prepare: Effect.andThen(
