@@ -123,6 +123,10 @@ export type QueueState = z.output<typeof QueueState>
 export const Head = z.object({ ...EntryRef.shape, id: z.optional(z.string()) })
 export type Head = z.output<typeof Head>
 
+/** The last entry that is not shown, and how many of those that people see and of the prompts are at it or before. */
+export const DisplayFrom = z.object({ ...EntryRef.shape, id: z.string(), displays: z.number(), prompts: z.number() })
+export type DisplayFrom = z.output<typeof DisplayFrom>
+
 export const SessionRow = z.object({
   id: z.string(),
   treeId: z.string(),
@@ -174,6 +178,8 @@ export const SessionRow = z.object({
   tip: z.optional(z.number()),
   /** Where a fork left its source. Never changes. */
   base: z.optional(EntryRef),
+  /** What a side conversation has inherited and does not show: so much of its path. Never changes. */
+  displayFrom: z.optional(DisplayFrom),
   /** Moves journalled so far, and the moves that undo and redo would act on. */
   moves: z.number(),
   undo: z.optional(z.number()),
@@ -198,6 +204,12 @@ export const SessionRow = z.object({
   rootKey: z.optional(z.string()),
   /** The workspace as it was spelled, where links were resolved: it is found by that too, when the link is gone. */
   spelledKey: z.optional(z.string()),
+  /** `base`, apart. */
+  baseBranch: z.optional(z.number()),
+  basePos: z.optional(z.number()),
+  /** Of forks that have a title: what it says without its number, as a key, and the number. See `fork/title.ts`. */
+  titleKey: z.optional(z.string()),
+  titleNumber: z.optional(z.number()),
   /** Present while its queue may be worked on: what waits there has waited since then. See `withDue`. */
   due: z.optional(z.number()),
 })
@@ -214,6 +226,8 @@ export const SessionTable = table("session", {
     byOwner: index(text("shelf"), text("ownerKey"), descInt("activityAt")),
     byParent: index(text("parentId"), descInt("createdAt")),
     byTree: index(text("treeId")),
+    byBase: index(text("treeId"), int("baseBranch"), int("basePos")),
+    byForkTitle: index(text("treeId"), text("titleKey"), int("titleNumber")),
     byRoot: unique(text("rootKey")),
     byDue: index(int("due")),
   },
