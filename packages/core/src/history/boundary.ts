@@ -62,7 +62,8 @@ const readReplayed = fn(function* (_tx, treeId: string, stretches: ReadonlyArray
   return entries
 })
 
-const newest = (stretches: ReadonlyArray<Stretch>, count: number): ReadonlyArray<Stretch> => {
+/** The last positions of stretches. */
+export const newest = (stretches: ReadonlyArray<Stretch>, count: number): ReadonlyArray<Stretch> => {
   const kept: Array<Stretch> = []
   let left = count
   for (const stretch of stretches.toReversed()) {
@@ -74,7 +75,8 @@ const newest = (stretches: ReadonlyArray<Stretch>, count: number): ReadonlyArray
   return kept.toReversed()
 }
 
-const oldest = (stretches: ReadonlyArray<Stretch>, count: number): ReadonlyArray<Stretch> => {
+/** The first positions of stretches. */
+export const oldest = (stretches: ReadonlyArray<Stretch>, count: number): ReadonlyArray<Stretch> => {
   const kept: Array<Stretch> = []
   let left = count
   for (const stretch of stretches) {
