@@ -19,6 +19,16 @@ export { Messages } from "./message/service.ts"
 export { Projects } from "./project/service.ts"
 export { Maintenance } from "./maintenance/service.ts"
 export { QueryViews } from "./query-view/service.ts"
+export { FileFault, FileHistory } from "./rewind/file-history.ts"
+export type {
+  Eligibility,
+  FileEffect,
+  FileHistoryService,
+  FilePlan,
+  FileRewind,
+  FileRun,
+  FileSession,
+} from "./rewind/file-history.ts"
 export { Queue } from "./queue/service.ts"
 export { Sessions } from "./session/service.ts"
 export { Relay, Streams } from "./stream/service.ts"
