@@ -155,6 +155,7 @@ const entryProblems = (tree: Tree, entry: EntryRow, before: Facts): ReadonlyArra
   const lastPrompt = isPrompt(entry) ? here : before.lastPrompt
   const lastCompaction = entry.kind === "compaction" ? here : before.lastCompaction
   const lastReplayed = isReplayed(entry) ? here : before.lastReplayed
+  const lastAmendment = entry.kind === "amendment" ? here : before.lastAmendment
   const facts: Facts = {
     entries: before.entries + 1,
     displays,
@@ -163,12 +164,18 @@ const entryProblems = (tree: Tree, entry: EntryRow, before: Facts): ReadonlyArra
     ...(lastPrompt && { lastPrompt }),
     ...(lastCompaction && { lastCompaction }),
     ...(lastReplayed && { lastReplayed }),
+    ...(lastAmendment && { lastAmendment }),
   }
   return [
     ...differs(`the facts of ${name}`, entry.facts, facts),
     ...differs(`the ordinal of ${name} among what people see`, entry.shown, isSeen(entry) ? displays : undefined),
     ...differs(`the ordinal of ${name} among the prompts`, entry.prompt, isPrompt(entry) ? prompts : undefined),
     ...differs(`that ${name} has a preview`, entry.preview !== undefined, isPrompt(entry)),
+    ...differs(
+      `that ${name} is found among the amendments`,
+      entry.amends,
+      entry.kind === "amendment" ? here.pos : undefined,
+    ),
     ...differs(`that ${name} has a compaction`, entry.compaction !== undefined, entry.kind === "compaction"),
     ...compactionProblems(tree, entry, before),
   ]

@@ -148,6 +148,13 @@ export const operations: ReadonlyArray<Operation> = [
       history.compact("s1", { summary: "They talked.", keepFrom: "m3", operationId: "o1" }),
     ),
   },
+  {
+    name: "amend",
+    prepare: withMessages((messages) => messages.appendMany("s1", [calling("c1", "call1"), result("r1", "call1")])),
+    run: Effect.flatMap(Effect.service(History), (history) =>
+      history.amend("s1", { message: "r1", archive: "It was found.", operationId: "o1" }),
+    ),
+  },
   { name: "create", run: withSessions((sessions) => sessions.create({ id: "s2", workspace: "/projects/two" })) },
   {
     name: "create with a first message",

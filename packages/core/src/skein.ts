@@ -25,7 +25,7 @@ import type {
 } from "./head/service.ts"
 import type { Dialect } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
-import type { Compacted, CompactInput } from "./history/service.ts"
+import type { Amended, AmendInput, Compacted, CompactInput } from "./history/service.ts"
 import { Maintenance } from "./maintenance/service.ts"
 import type { Recovered, RecoverOptions } from "./maintenance/service.ts"
 import { Messages } from "./message/service.ts"
@@ -298,6 +298,8 @@ export interface Skein<M = Json> {
     read(session: string, options?: CallOptions): Promise<ReadonlyArray<M>>
     /** Replaces what came before by a summary, for the model alone. */
     compact(session: string, input: CompactInput, options?: TransactOptions & CallOptions): Promise<Compacted>
+    /** Trims, archives or restores the tool results of a message, for the model alone. */
+    amend(session: string, input: AmendInput, options?: TransactOptions & CallOptions): Promise<Amended>
   }
   readonly queue: {
     /**
@@ -691,6 +693,7 @@ const open = async <M = Json>(
       read: (session, options) =>
         typed(plainCall(options, () => Effect.map(history.read(session), (read) => read.messages))),
       compact: (session, input, options) => call(options, (own) => history.compact(session, input, own)),
+      amend: (session, input, options) => call(options, (own) => history.amend(session, input, own)),
     },
     queue: {
       enqueue: (session, message, options) => call(options, (own) => queue.enqueue(session, toQueued(message), own)),

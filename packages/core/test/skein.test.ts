@@ -41,7 +41,7 @@ const queued = Tx.make(function* (tx) {
 })
 
 /**
- * A store with a project of `/w`, a session `s` of two messages, a session `r` in which a turn runs, and a session `q` with
+ * A store with a project of `/w`, a session `s` of two messages, one `h` with a tool result, a session `r` in which a turn runs, and a session `q` with
  * a queue.
  */
 const opened = async () => {
@@ -51,6 +51,9 @@ const opened = async () => {
   await skein.sessions.create({ id: "s" })
   await skein.messages.append("s", { id: "m1", body: "one", role: "user" })
   await skein.messages.append("s", { id: "m2", body: "two", role: "assistant" })
+  await skein.sessions.create({ id: "h" })
+  const found = { role: "tool", content: [{ type: "tool-result", callId: "c", output: "found" }] }
+  await skein.messages.append("h", { id: "r1", body: found })
   await skein.sessions.create({ id: "r" })
   await skein.transact(running)
   await skein.sessions.create({ id: "q" })
@@ -111,6 +114,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["messages.path", ["s", "m1"], "options"],
   ["history.read", ["s"], "options"],
   ["history.compact", ["s", { summary: "sum" }], "options"],
+  ["history.amend", ["h", { message: "r1", trim: 1 }], "options"],
   ["heads.checkout", ["s", "m1"], "options"],
   ["heads.undo", ["s"], "options"],
   ["heads.redo", ["s"], "options"],

@@ -2,6 +2,7 @@
  * All laws. A new list is one more line here.
  */
 import type { Law } from "../law.ts"
+import { amendmentLaws } from "./amendment.ts"
 import { conversationLaws } from "./conversations/index.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
@@ -27,6 +28,7 @@ export const laws: ReadonlyArray<Law> = [
   ...messageLaws,
   ...headLaws,
   ...historyLaws,
+  ...amendmentLaws,
   ...turnLaws,
   ...queryViewLaws,
   ...watchLaws,

@@ -1,16 +1,16 @@
 /**
- * The rules of model history: what is replayed, and where it may be compacted.
+ * The rules of model history: what is replayed, where it may be compacted, and what of it may be amended.
  *
- * A compaction is an entry like any other. It says where the replay begins, it belongs to its branch, and going back
- * before it brings the originals back, for they never left.
+ * A compaction is an entry like any other, and so is an amendment. It says where the replay begins, or how a tool result
+ * is given; it belongs to its branch, and going back before it brings the originals back, for they never left.
  */
 import * as Data from "effect/Data"
 import { EntryTable, TreeTable } from "../message/model.ts"
-import type { Compaction, EntryRef, EntryRow } from "../message/model.ts"
+import type { Amendment, Compaction, EntryRef, EntryRow } from "../message/model.ts"
 import { entriesAt, isOnPath, positionsOf, readPath } from "../message/path.ts"
 import type { Path, Stretch } from "../message/path.ts"
-import { advance, comesBefore, isSamePlace } from "../message/placement.ts"
-import type { NewEntry } from "../message/placement.ts"
+import { advance, comesBefore, isReplayed, isSamePlace, placeKey } from "../message/placement.ts"
+import type { NewEntry, Placement } from "../message/placement.ts"
 import {
   expectHead,
   notifyEntries,
@@ -23,16 +23,19 @@ import {
 } from "../message/program.ts"
 import type { Standing } from "../message/program.ts"
 import { SessionTable } from "../session/model.ts"
-import type { SessionRow } from "../session/model.ts"
+import type { ActiveTurn, SessionRow } from "../session/model.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
-import { fn, isUnreadable } from "../storage/transaction.ts"
-import type { Unreadable } from "../storage/transaction.ts"
+import { InvalidInput } from "../storage/error.ts"
+import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
+import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { canonical } from "../value.ts"
 import { renewed, requireWriter } from "../turn/fence.ts"
 import { TurnTable } from "../turn/model.ts"
 import type { TurnRow } from "../turn/model.ts"
 import { roundAround } from "./boundary.ts"
 import type { UsesOf } from "./boundary.ts"
+import type { ToolResultPart } from "./dialect.ts"
 import type { Ending } from "./pairing.ts"
 import { splitAt } from "./stretches.ts"
 
@@ -61,6 +64,8 @@ export interface HistoryPlan {
   /** A compaction that cannot be read: then everything is replayed. */
   readonly unreadable: Unreadable | undefined
   readonly degraded: boolean
+  /** By place of a message, how its tool results are given, the newest last. */
+  readonly amendments: ReadonlyMap<string, ReadonlyArray<Amendment>>
   /** By turn, how those of the session ended that did not come to their own end; the newest 500. */
   readonly endings: ReadonlyMap<string, Ending>
 }
@@ -78,11 +83,14 @@ export const plan = fn(function* (tx, scope: Scope, sessionId: string) {
   const summary = compaction === undefined || isUnreadable(compaction) ? undefined : compaction
   const start = summary && beginOf(summary)
   const path: Path = yield* readPath(treeId, stands.head, stands.facts, isBefore(start))
+  const stretches = positionsOf(path, start)
+  const amendments = yield* readAmendments(treeId, stands, stretches)
   const result: HistoryPlan = {
     session,
     version: session.historyVersion + (tree?.redactions ?? 0),
     summary,
-    stretches: positionsOf(path, start),
+    stretches,
+    amendments: byMessage(amendments),
     unreadable: compaction !== undefined && isUnreadable(compaction) ? compaction : undefined,
     degraded: stands.degraded,
     endings: endingsOf(broken),
@@ -99,6 +107,48 @@ const endingsOf = (turns: ReadonlyArray<Readonly<TurnRow> | Unreadable>): Readon
         : []
     }),
   )
+
+/** The amendments on stretches of a path, oldest first. A path without any pays nothing for them. */
+const readAmendments = fn(function* (tx, treeId: string, { facts }: Standing, stretches: ReadonlyArray<Stretch>) {
+  const last = facts.lastAmendment
+  const [first] = stretches
+  if (last === undefined || first === undefined || comesBefore(last, { branch: first.branch, pos: first.from }))
+    return []
+  const found: Array<Array<Readonly<EntryRow>>> = stretches.map(() => [])
+  let open: ReadonlyArray<Stretch & { readonly at: number }> = stretches.map((stretch, at) => ({ ...stretch, at }))
+  while (open.length > 0) {
+    const windows: ReadonlyArray<ReadonlyArray<Readonly<EntryRow> | Unreadable>> = yield* tx.all(
+      open.map(({ branch, from, to }) =>
+        tx.range(EntryTable, "byAmendment", {
+          from: [treeId, branch, from],
+          to: [treeId, branch, to],
+          unreadable: "keep",
+        }),
+      ),
+    )
+    const rest: Array<Stretch & { readonly at: number }> = []
+    for (const [i, window] of windows.entries()) {
+      const stretch = open[i]!
+      for (const row of window) if (!isUnreadable(row)) found[stretch.at]!.push(row)
+      const end = window.at(-1)
+      if (window.length < maxRange || end === undefined) continue
+      rest.push({ ...stretch, from: (isUnreadable(end) ? Number(end.key[2]) : end.pos) + 1 })
+    }
+    open = rest
+  }
+  return found.flat()
+})
+
+const byMessage = (rows: ReadonlyArray<Readonly<EntryRow>>): HistoryPlan["amendments"] => {
+  const amendments = new Map<string, Array<Amendment>>()
+  for (const { amendment } of rows) {
+    if (amendment === undefined) continue
+    const known = amendments.get(placeKey(amendment.of))
+    if (known === undefined) amendments.set(placeKey(amendment.of), [amendment])
+    else known.push(amendment)
+  }
+  return amendments
+}
 
 /** The compaction that rules at a place, or what is left of it. */
 const lastCompaction = fn(function* (_tx, treeId: string, { facts }: Standing) {
@@ -145,12 +195,25 @@ export const compact = fn(function* (
   yield* checkBoundary(session, stands, keepFrom, previous && beginOf(previous), usesOf)
   const placement = yield* placeAtHead(session)
   const compaction = compactionOf(wanted, keepFrom, previous?.compaction)
-  const entry = { ...wanted.entry, compaction }
+  return writeAside(tx, session, placement, { ...wanted.entry, compaction }, turn, now)
+})
+
+/** Writes at the head what nobody said: activity stays. */
+const writeAside = (
+  tx: Handle,
+  session: SessionRow,
+  placement: Placement,
+  entry: NewEntry,
+  turn: ActiveTurn | undefined,
+  now: number,
+): EntryRow => {
   const rows = writeEntries(tx, placement, turn === undefined ? [entry] : ofTurn(turn, [entry]), now)
-  const { revision } = tx.update(SessionTable, [sessionId], (row) => renewed(advance(row, rows, now, false), now, rows))
+  const { revision } = tx.update(SessionTable, [session.id], (row) =>
+    renewed(advance(row, rows, now, false), now, rows),
+  )
   notifyEntries(tx, session, revision, rows)
   return rows[0]!
-})
+}
 
 const compactionOf = (
   { method, operationId, summary, tokensAfter, tokensBefore }: NewCompaction,
@@ -222,4 +285,65 @@ export const findCompaction = fn(function* (
   const made = stored.compaction
   const isSame = made?.summary === summary && made.method === method && isSamePlace(made.keepFrom, kept)
   return isSame ? stored : yield* tx.fail(new IdConflict({ id }))
+})
+
+export interface NewAmendment {
+  readonly entry: NewEntry
+  readonly amendment: Omit<Amendment, "of">
+}
+
+/** The tool results of an entry, as they are given with these amendments. Pure: the dialects are known before. */
+export type ResultsOf = (entry: EntryRow, amendments: ReadonlyArray<Amendment>) => ReadonlyArray<ToolResultPart>
+
+/**
+ * Appends an amendment at the head, and answers it. Where the model is given the same as before nothing is written, and the
+ * amendment that makes it so is answered, if there is one. HIS-04
+ */
+export const amend = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  wanted: NewAmendment,
+  { epoch, expectedHead }: { readonly epoch: number | undefined; readonly expectedHead: string | null | undefined },
+  resultsOf: ResultsOf,
+  now: number,
+) {
+  const { call, message } = wanted.amendment
+  const session = yield* requireSession(scope, sessionId)
+  const turn = yield* requireWriter(session, epoch)
+  yield* expectHead(session, { expectedHead })
+  const entry = yield* requireEntry(session, message)
+  const refuse = (problem: string) => tx.fail(new InvalidInput({ field: "input.message", value: message, problem }))
+  if (entry.draft === true) return yield* refuse("is still being written")
+  const stored = isReplayed(entry) ? resultsOf(entry, []) : []
+  if (stored.length === 0) return yield* refuse("holds no tool result that the model is given")
+  if (call !== undefined && !stored.some(({ callId }) => callId === call)) {
+    const problem = `is answered by no tool result of ${message}`
+    return yield* tx.fail(new InvalidInput({ field: "input.call", value: call, problem }))
+  }
+  const stands = yield* standing(session)
+  const compaction = yield* lastCompaction(session.treeId, stands)
+  const start = compaction === undefined || isUnreadable(compaction) ? undefined : beginOf(compaction)
+  if (start !== undefined && comesBefore(entry, start)) return yield* refuse("was compacted: the model is not given it")
+  const path: Path = yield* readPath(session.treeId, stands.head, stands.facts, isBefore(entry))
+  if (!isOnPath(path, entry)) return yield* refuse("is not on the path")
+  const rows = yield* readAmendments(session.treeId, stands, positionsOf(path, refOf(entry)))
+  const own = rows.filter(({ amendment }) => isSamePlace(amendment?.of, entry))
+  const before = own.flatMap(({ amendment }) => (amendment === undefined ? [] : [amendment]))
+  const amendment: Amendment = { ...wanted.amendment, of: refOf(entry) }
+  if (canonical(resultsOf(entry, before)) === canonical(resultsOf(entry, [...before, amendment]))) return own.at(-1)
+  const placement = yield* placeAtHead(session)
+  return writeAside(tx, session, placement, { ...wanted.entry, amendment }, turn, now)
+})
+
+/**
+ * The amendment that an operation has already made, asked for where it could not be made again: `undefined` when there is
+ * none, `IdConflict` when the operation made another one.
+ */
+export const findAmendment = fn(function* (tx, scope: Scope, sessionId: string, { amendment, entry }: NewAmendment) {
+  const { treeId } = yield* requireSession(scope, sessionId)
+  const stored = yield* tx.find(EntryTable, "byId", [treeId, entry.id])
+  if (stored === undefined) return undefined
+  const { of: _of, ...made } = stored.amendment ?? { of: undefined }
+  return canonical(made) === canonical(amendment) ? stored : yield* tx.fail(new IdConflict({ id: entry.id }))
 })

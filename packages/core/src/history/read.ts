@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { EntryRow } from "../message/model.ts"
-import { comesBefore, isReplayed } from "../message/placement.ts"
+import { comesBefore, isReplayed, placeKey } from "../message/placement.ts"
 import { unreadableId } from "../message/record.ts"
 import type { SessionNotFound } from "../session/program.ts"
 import type { SkeinSettings } from "../settings.ts"
@@ -46,11 +46,16 @@ export interface HistoryReader {
   ) => Effect.Effect<HistoryPart, InvalidInput | StorageError>
   /** The calls and results in a message. */
   readonly usesOf: (entry: MessageEntry) => ReadonlyArray<ToolUse>
+  readonly resultsOf: program.ResultsOf
 }
 
 export const historyReader = (storage: Storage["Service"], settings: SkeinSettings): HistoryReader => {
   const { dialect, dialects } = settings
   const usesOf = (entry: MessageEntry) => toolUses(messagesOf(entry, dialect, dialects))
+  const resultsOf: program.ResultsOf = (row, amendments) =>
+    messagesOf({ ...toMessageEntry(dialect.name, row), amendments }, dialect, dialects)
+      .flatMap(({ content }) => content)
+      .filter((part) => part.type === "tool-result")
   const rendersAs = { dialect: dialect.name, callsOf: (entry: MessageEntry) => callsIn(usesOf(entry)) }
 
   const readPart = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
@@ -76,7 +81,7 @@ export const historyReader = (storage: Storage["Service"], settings: SkeinSettin
     }
     return history
   })
-  return { read, readPart, usesOf }
+  return { read, readPart, usesOf, resultsOf }
 }
 
 export const summaryOf = ({ summary }: HistoryPlan): ReadonlyArray<RenderEntry> =>
@@ -96,7 +101,7 @@ interface RendersAs {
  */
 const toRenderEntries = (
   rows: ReadonlyArray<Readonly<EntryRow> | Unreadable>,
-  { endings, session: { activeTurn, waiting } }: HistoryPlan,
+  { amendments, endings, session: { activeTurn, waiting } }: HistoryPlan,
   { callsOf, dialect }: RendersAs,
 ) => {
   const entries: Array<RenderEntry> = []
@@ -108,7 +113,8 @@ const toRenderEntries = (
     }
     const { draft, turn } = row
     if (!isReplayed(row) || (draft === true && turn === activeTurn?.id)) continue
-    const entry = toMessageEntry(dialect, row)
+    const amending = amendments.get(placeKey(row))
+    const entry = { ...toMessageEntry(dialect, row), ...(amending !== undefined && { amendments: amending }) }
     const ending = row.cut ?? (turn === undefined ? undefined : endings.get(turn))
     const mayWait = turn !== undefined && waiting?.from !== undefined && !comesBefore(row, waiting.from)
     if (mayWait) entries.push({ ...entry, pendingCalls: waiting.calls ?? callsOf(entry) })

@@ -12,7 +12,9 @@
  *
  * Pure: nothing that is stored is changed, and the same entries always give the same messages.
  */
+import type { Amendment } from "../message/model.ts"
 import type { Json } from "../storage/json.ts"
+import { amended } from "./amendment.ts"
 import type { Dialect, Dialects, GenericMessage, Readable, Role, Unreadable } from "./dialect.ts"
 import { pair } from "./pairing.ts"
 import type { Ending, PairingEntry, PairingItem, PairingOptions, Repair, RepairKind } from "./pairing.ts"
@@ -31,6 +33,8 @@ export interface MessageEntry {
   readonly pendingCalls?: ReadonlyArray<string>
   /** How its turn ended, where it did not simply complete: why a result may be missing. */
   readonly ending?: Ending
+  /** How its tool results are given, the newest last. */
+  readonly amendments?: ReadonlyArray<Amendment>
 }
 
 /** A compaction: what stands for everything before it. */
@@ -50,6 +54,8 @@ export type RenderRepair = Repair<
   | "well-formed"
   /** The reader's format has no way to say it. */
   | "left-out"
+  /** A tool result is given as somebody amended it. */
+  | "amended"
 >
 
 export interface Rendered<M> {
@@ -121,11 +127,14 @@ const messagePiece = <M>(
 ): Piece<M> | undefined => {
   const { id } = entry
   const body = wellFormed(entry.body)
-  const reading = readBody(entry, body, reader, dialects)
-  if ("unreadable" in reading) {
-    repairs.push({ entry: id, kind: "unreadable", detail: reading.unreadable })
+  const stored = readBody(entry, body, reader, dialects)
+  if ("unreadable" in stored) {
+    repairs.push({ entry: id, kind: "unreadable", detail: stored.unreadable })
     return undefined
   }
+  const given = entry.amendments && amended(stored.messages, entry.amendments)
+  const reading = given === undefined || given.results.length === 0 ? stored : { messages: given.messages }
+  for (const result of given?.results ?? []) repairs.push({ entry: id, kind: "amended", detail: result })
   if (body !== entry.body) {
     repairs.push({ entry: id, kind: "well-formed", detail: "Lone surrogates in its text are replaced by U+FFFD." })
   }

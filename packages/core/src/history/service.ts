@@ -69,6 +69,31 @@ export interface Compacted {
   readonly savedNothing: number
 }
 
+/** One of `trim`, `archive` and `restore` says how the results are given from now on. */
+export interface AmendInput {
+  /** A message on the path that holds tool results. */
+  readonly message: string
+  /** The call whose result is meant. Default: all results of the message. */
+  readonly call?: string
+  /** At most so many characters of the result, 0 or more, without files; it says how many more there were. */
+  readonly trim?: number
+  /** What the model is told instead: where the result went, or what was in it. */
+  readonly archive?: string
+  /** As it is stored again. */
+  readonly restore?: true
+  /** Fails with `HeadMoved` unless this message is at the head. Default: any head. */
+  readonly expectedHead?: string | null
+  /** The running turn that amends. While one runs, amending without it is `RunActive`. */
+  readonly epoch?: number
+  /** Calls with one operation id make one amendment. */
+  readonly operationId?: string
+}
+
+export interface Amended {
+  /** The id of the amendment's entry that rules now. Absent: the results are given as they are stored, and were before. */
+  readonly id?: string
+}
+
 export interface TailOptions {
   /** At most so many tokens. */
   readonly tokens: number
@@ -117,6 +142,25 @@ export class History extends Context.Service<
       Compacted,
       InvalidBoundary | MessageNotFound | HeadMoved | IdConflict | RunActive | StaleTurn | Absent
     >
+    /**
+     * Trims, archives or restores tool results, for the model alone: what people see stays, and so does `activityAt`. It
+     * holds behind the head only, so that going back before it takes it back. Where it changes nothing, nothing is written.
+     *
+     * @throws InvalidInput     the message holds no such result, is off the path, was compacted, or is still being written
+     * @throws MessageNotFound  the session does not see the message
+     * @throws RunActive        a turn runs, and its `epoch` is not given
+     * @throws IdConflict       the operation has made another amendment
+     * @see HIS-04
+     *
+     * @example
+     * yield* history.amend("ses_1", { message: "msg_7", trim: 2_000 })
+     * yield* history.amend("ses_1", { message: "msg_7", restore: true })
+     */
+    readonly amend: (
+      sessionId: string,
+      input: AmendInput,
+      options?: TransactOptions,
+    ) => Effect.Effect<Amended, MessageNotFound | HeadMoved | IdConflict | RunActive | StaleTurn | Absent>
   }
 >()("@skein/core/history/History") {
   static readonly layer = Layer.effect(
@@ -126,7 +170,27 @@ export class History extends Context.Service<
       const settings = yield* Settings
       const ids = yield* Ids
       const { dialect, dialects } = settings
-      const { read, readPart, usesOf } = historyReader(storage, settings)
+      const { read, readPart, resultsOf, usesOf } = historyReader(storage, settings)
+
+      /** The id of an entry that an operation makes once. */
+      const entryId = (sessionId: string, prefix: string, operationId: string | undefined) =>
+        operationId === undefined
+          ? ids.mint(`${prefix}_`)
+          : Effect.succeed(`${prefix}-${bytesToHex(sha256(utf8ToBytes(`${sessionId}\0${operationId}`)))}`)
+
+      /** Makes an entry once: one that the same operation has made before is answered as stored. */
+      const once = <A, E extends { readonly _tag: string }, F>(
+        operationId: string | undefined,
+        making: Effect.Effect<A, E>,
+        find: Effect.Effect<A | undefined, F>,
+      ): Effect.Effect<A, E | F> =>
+        Effect.catch(making, (error): Effect.Effect<A, E | F> =>
+          operationId !== undefined && mayBeOfARepetition(error)
+            ? Effect.flatMap(find, (stored): Effect.Effect<A, E> =>
+                stored === undefined ? Effect.fail(error) : Effect.succeed(stored),
+              )
+            : Effect.fail(error),
+        )
 
       const stream = (sessionId: string) =>
         Stream.unwrap(
@@ -175,12 +239,8 @@ export class History extends Context.Service<
           if (typeof expectedHead === "string") yield* checkId("input.expectedHead", expectedHead)
           yield* checkWriteOptions(options)
           const now = yield* Clock.currentTimeMillis
-          const id =
-            input.operationId === undefined
-              ? yield* ids.mint("cmp_")
-              : `cmp-${bytesToHex(sha256(utf8ToBytes(`${sessionId}\0${input.operationId}`)))}`
           const entry: NewEntry = {
-            id,
+            id: yield* entryId(sessionId, "cmp", input.operationId),
             kind: "compaction",
             role: "system",
             createdAt: now,
@@ -201,13 +261,8 @@ export class History extends Context.Service<
             program.compact(settings, sessionId, wanted, { epoch, expectedHead }, usesOfRow, now),
             options,
           )
-          const row = yield* Effect.catch(compacting, (error) =>
-            input.operationId !== undefined && mayBeOfARepetition(error)
-              ? Effect.flatMap(storage.read(program.findCompaction(settings, sessionId, wanted)), (stored) =>
-                  stored === undefined ? Effect.fail(error) : Effect.succeed(stored),
-                )
-              : Effect.fail(error),
-          )
+          const found = storage.read(program.findCompaction(settings, sessionId, wanted))
+          const row = yield* once(input.operationId, compacting, found)
           const { savedNothing = 0, tokensAfter, tokensBefore } = row.compaction ?? {}
           const compacted: Compacted = {
             id: row.id,
@@ -218,13 +273,47 @@ export class History extends Context.Service<
           }
           return compacted
         }),
+        amend: Effect.fnUntraced(function* (sessionId: string, given: AmendInput, options: TransactOptions = {}) {
+          const { epoch, expectedHead, ...input } = yield* checkInput(AmendInputSchema, given, "input")
+          yield* checkId("input.message", input.message)
+          if (typeof expectedHead === "string") yield* checkId("input.expectedHead", expectedHead)
+          yield* checkWriteOptions(options)
+          const now = yield* Clock.currentTimeMillis
+          const { archive, call, message, operationId, trim } = input
+          const entry: NewEntry = {
+            id: yield* entryId(sessionId, "amd", operationId),
+            kind: "amendment",
+            role: "system",
+            createdAt: now,
+          }
+          const wanted: program.NewAmendment = {
+            entry,
+            amendment: {
+              message,
+              ...(call !== undefined && { call }),
+              ...(trim !== undefined && { trim }),
+              ...(archive !== undefined && { archive }),
+            },
+          }
+          const amending = storage.transact(
+            program.amend(settings, sessionId, wanted, { epoch, expectedHead }, resultsOf, now),
+            options,
+          )
+          const row = yield* once(
+            operationId,
+            amending,
+            storage.read(program.findAmendment(settings, sessionId, wanted)),
+          )
+          const amended: Amended = row === undefined ? {} : { id: row.id }
+          return amended
+        }),
       })
       return History.of({ ...calls, stream })
     }),
   )
 }
 
-/** Whether a compaction may have failed because the same operation has made it before. */
+/** Whether an operation may have failed because it has done the same before. */
 const mayBeOfARepetition = (error: { readonly _tag: string } | StorageError): boolean =>
   error._tag === "HeadMoved" || error._tag === "InvalidBoundary" || isTaken(error)
 
@@ -251,3 +340,22 @@ const CompactInputSchema = z.strictObject({
   epoch: z.optional(z.int().check(z.positive())),
   operationId: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
 })
+
+const ways = ["trim", "archive", "restore"] as const
+const AmendInputSchema = z
+  .strictObject({
+    message: z.string(),
+    call: z.optional(z.string().check(z.minLength(1))),
+    trim: z.optional(z.int().check(z.nonnegative())),
+    archive: z.optional(z.string()),
+    restore: z.optional(z.literal(true)),
+    expectedHead: z.optional(z.nullable(z.string())),
+    epoch: z.optional(z.int().check(z.positive())),
+    operationId: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
+  })
+  .check(
+    z.refine(
+      (input) => ways.filter((way) => input[way] !== undefined).length === 1,
+      "takes exactly one of trim, archive and restore",
+    ),
+  )

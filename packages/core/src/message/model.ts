@@ -25,8 +25,9 @@ export const Facts = z.object({
   turns: z.number(),
   lastPrompt: z.optional(EntryRef),
   lastCompaction: z.optional(EntryRef),
-  /** The last entry that the model is given. With the last compaction it says all that is replayed. */
+  /** The last entry that the model is given. With the last compaction and amendment it says all that is replayed. */
   lastReplayed: z.optional(EntryRef),
+  lastAmendment: z.optional(EntryRef),
 })
 export type Facts = z.output<typeof Facts>
 
@@ -110,6 +111,20 @@ export const Compaction = z.object({
 })
 export type Compaction = z.output<typeof Compaction>
 
+/** An amendment: how the model is given the tool results of a message that is before it on the path. */
+export const Amendment = z.object({
+  /** The message, and its id. */
+  of: EntryRef,
+  message: z.string(),
+  /** The call whose result is meant; absent: all of the message. */
+  call: z.optional(z.string()),
+  /** At most so many characters of it, without files. */
+  trim: z.optional(z.number()),
+  /** What the model is told instead. With neither of the two the result is given as it is stored. */
+  archive: z.optional(z.string()),
+})
+export type Amendment = z.output<typeof Amendment>
+
 export const EntryRow = z.object({
   treeId: z.string(),
   branch: z.number(),
@@ -139,6 +154,7 @@ export const EntryRow = z.object({
   /** Settled by something else than its end: the turn was aborted, or was found dead. */
   cut: z.optional(z.enum(["aborted", "failed", "interrupted"])),
   compaction: z.optional(Compaction),
+  amendment: z.optional(Amendment),
   /** For prompts: what the session's preview says while this is the last one. */
   preview: z.optional(z.string()),
   facts: Facts,
@@ -146,6 +162,8 @@ export const EntryRow = z.object({
   shown: z.optional(z.number()),
   /** The ordinal among the prompts on its path; absent where it is none. */
   prompt: z.optional(z.number()),
+  /** Its own position where it is an amendment, which is how those of a path are found. */
+  amends: z.optional(z.number()),
 })
 export type EntryRow = z.output<typeof EntryRow>
 export const EntryTable = table("entry", {
@@ -155,5 +173,6 @@ export const EntryTable = table("entry", {
     byId: unique(text("treeId"), text("id")),
     byShown: index(text("treeId"), int("branch"), int("shown")),
     byPrompt: index(text("treeId"), int("branch"), int("prompt")),
+    byAmendment: index(text("treeId"), int("branch"), int("amends")),
   },
 })

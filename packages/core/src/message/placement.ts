@@ -9,7 +9,7 @@ import { trailLength } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts, TrailStep } from "./model.ts"
 
 /** An entry before it has a place. */
-export type NewEntry = Omit<EntryRow, "treeId" | "branch" | "pos" | "facts" | "shown" | "prompt">
+export type NewEntry = Omit<EntryRow, "treeId" | "branch" | "pos" | "facts" | "shown" | "prompt" | "amends">
 
 /** The place behind which entries go. */
 export interface Placement {
@@ -54,6 +54,7 @@ export const place = (placement: Placement, entries: ReadonlyArray<NewEntry>): R
     const row: EntryRow = { treeId, branch, pos, facts, ...entry }
     if (isDisplayed(entry)) row.shown = facts.displays
     if (isPrompt(entry)) row.prompt = facts.prompts
+    if (entry.kind === "amendment") row.amends = pos
     return row
   })
 }
@@ -71,6 +72,7 @@ const grow = (facts: Facts, entry: NewEntry, at: EntryRef): Facts => {
   }
   if (entry.kind === "compaction") grown.lastCompaction = at
   if (isReplayed(entry)) grown.lastReplayed = at
+  if (entry.kind === "amendment") grown.lastAmendment = at
   return grown
 }
 
@@ -78,17 +80,22 @@ const grow = (facts: Facts, entry: NewEntry, at: EntryRef): Facts => {
 export const isSamePlace = (a: EntryRef | undefined, b: EntryRef | undefined): boolean =>
   a?.branch === b?.branch && a?.pos === b?.pos
 
+/** A place as one text, for maps. */
+export const placeKey = ({ branch, pos }: EntryRef): string => `${branch}.${pos}`
+
 /** Which of two places of one path is the earlier: a parent's number is smaller than its child's. */
 export const comesBefore = (a: EntryRef, b: EntryRef): boolean =>
   a.branch === b.branch ? a.pos < b.pos : a.branch < b.branch
 
 /** Whether the model is given something else at one place of a tree than at another. */
 export const replaysOtherwise = (a: Facts, b: Facts): boolean =>
-  !isSamePlace(a.lastReplayed, b.lastReplayed) || !isSamePlace(a.lastCompaction, b.lastCompaction)
+  !isSamePlace(a.lastReplayed, b.lastReplayed) ||
+  !isSamePlace(a.lastCompaction, b.lastCompaction) ||
+  !isSamePlace(a.lastAmendment, b.lastAmendment)
 
 /** Whether an entry, as it is stored, changes what the model is given. What is still written is not replayed yet. */
 export const changesReplay = (entry: EntryRow): boolean =>
-  entry.kind === "compaction" || (isReplayed(entry) && entry.draft !== true)
+  entry.kind === "compaction" || entry.kind === "amendment" || (isReplayed(entry) && entry.draft !== true)
 
 /**
  * The session after `rows` were appended at its head.

@@ -3,7 +3,7 @@
  */
 import { isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
-import type { Compaction, EntryKind, EntryRow, Format, Role } from "./model.ts"
+import type { Amendment, Compaction, EntryKind, EntryRow, Format, Role } from "./model.ts"
 import type { NewEntry } from "./placement.ts"
 
 /** One thing that happened in a conversation, as it is stored. `display` and `model` are the same body where one serves. */
@@ -30,6 +30,8 @@ export interface Message<M = unknown> {
   /** How it came to its end, where that was not its own: with a turn that was aborted, failed, or found dead. */
   readonly cut?: "aborted" | "failed" | "interrupted"
   readonly compaction?: Pick<Compaction, "summary" | "method" | "tokensBefore" | "tokensAfter">
+  /** How the model is given the tool results of another message, from here on. */
+  readonly amendment?: Omit<Amendment, "of">
   /** The branch it is on. */
   readonly branch: number
   /** What is wrong with it, where the stored row cannot be read: it then stands in its place without a body. */
@@ -68,6 +70,10 @@ export const unplaced = (row: NewEntry): Omit<Message, "branch"> => {
       ...(tokensBefore === undefined ? {} : { tokensBefore }),
       ...(tokensAfter === undefined ? {} : { tokensAfter }),
     }
+  }
+  if (row.amendment !== undefined) {
+    const { of: _of, ...amendment } = row.amendment
+    message.amendment = amendment
   }
   return message
 }

@@ -12,7 +12,7 @@ import { BranchTable, EntryTable, noFacts } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow } from "./model.ts"
 import { entriesAt, isOnPath, lastEntries, readOrdinals, readPath, reaches } from "./path.ts"
 import type { Path } from "./path.ts"
-import { isDisplayed, isSamePlace } from "./placement.ts"
+import { isDisplayed, isSamePlace, placeKey } from "./placement.ts"
 import { MessageNotFound, ownBranches, placeBefore, requireEntry, standing } from "./program.ts"
 
 /** One message of the session, or `MessageNotFound`. */
@@ -90,8 +90,6 @@ export const alternatives = fn(function* (_tx, session: SessionRow, followings: 
     return { messages, index }
   })
 })
-
-const placeKey = ({ branch, pos }: EntryRef): string => `${branch}.${pos}`
 
 /** The branches that left each of the places, oldest first. Those that cannot be read are nobody's. */
 const branchesLeaving = fn(function* (tx, treeId: string, places: ReadonlyArray<EntryRef>) {
