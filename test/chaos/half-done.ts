@@ -48,7 +48,9 @@ const minted = /[0-9a-f]{32}/g
 
 /** Rows without what differs from run to run: times, and minted ids. */
 const comparable = (rows: StoreRows): unknown => {
-  const names = new Map(rows.sessions.map(({ id, treeId }) => [treeId, `the tree of ${id}`]))
+  // Forks are of the tree of their source.
+  const roots = rows.sessions.filter(({ base }) => base === undefined)
+  const names = new Map(roots.map(({ id, treeId }) => [treeId, `the tree of ${id}`]))
   const change = (name: string, value: unknown) => {
     if (times.has(name)) return 0
     if (name === "treeId") return names.get(String(value))

@@ -206,11 +206,28 @@ const sessionProblems = (session: SessionRow, rows: StoreRows, { trees }: Store)
   return [
     ...(rows.projects.some(({ id }) => id === projectId) ? [] : [`${name} is of project ${projectId}, which is none`]),
     ...differs(`the shelf of ${name}`, session.shelf, shelfOf(session)),
-    ...(session.base === undefined || entryAt(tree, session.base) ? [] : [`${name} was forked where nothing is`]),
+    ...baseProblems(session, tree),
     ...(isSeenBy(tree, session, head) ? [] : [`${name} stands at ${show(head)}, which it does not see`]),
     ...headProblems(session, tree),
     ...(halfPair.test(session.preview) ? [`the preview of ${name} holds half a character`] : []),
     ...(session.preview.length <= 80 ? [] : [`the preview of ${name} is too long`]),
+  ]
+}
+
+const baseProblems = (
+  { base, baseBranch, basePos, displayFrom, id }: SessionRow,
+  tree: Tree,
+): ReadonlyArray<string> => {
+  const name = `session ${id}`
+  const { displays, prompts } = displayFrom === undefined ? noFacts : (factsAt(tree, displayFrom) ?? noFacts)
+  return [
+    ...(base === undefined || factsAt(tree, base) ? [] : [`${name} was forked where nothing is`]),
+    ...differs(`where ${name} is found`, [baseBranch, basePos], [base?.branch, base?.pos]),
+    ...differs(
+      `what ${name} does not show`,
+      [displayFrom?.displays ?? 0, displayFrom?.prompts ?? 0],
+      [displays, prompts],
+    ),
   ]
 }
 
@@ -220,7 +237,8 @@ const headProblems = (session: SessionRow, tree: Tree): ReadonlyArray<string> =>
   const isAtRoot = head.branch === 0 && head.pos === 0
   const entry = entryAt(tree, head)
   if (entry === undefined && !isAtRoot) return [`${name} stands at ${show(head)}, where nothing is`]
-  const { lastPrompt } = entry?.facts ?? noFacts
+  const { lastPrompt: prompt, prompts } = entry?.facts ?? noFacts
+  const lastPrompt = prompts > (session.displayFrom?.prompts ?? 0) ? prompt : undefined
   const branch = tree.branches.get(head.branch)
   const isOpen = branch?.row.owner === session.id && branch.row.closed !== true
   const isTip = isOpen && branch.entries.at(-1)?.pos === head.pos

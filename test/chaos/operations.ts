@@ -4,6 +4,7 @@
 import { Storage } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import type { Services } from "../../packages/core/src/services.ts"
+import { Forks } from "../../packages/core/src/fork/service.ts"
 import { Heads } from "../../packages/core/src/head/service.ts"
 import { History } from "../../packages/core/src/history/service.ts"
 import { Maintenance } from "../../packages/core/src/maintenance/service.ts"
@@ -42,6 +43,8 @@ export const beginning = Effect.gen(function* () {
 
 const withMessages = (use: (messages: Messages["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Messages), use)
+const withForks = (use: (forks: Forks["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Forks), use)
 const withHeads = (use: (heads: Heads["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Heads), use)
 const withSessions = (use: (sessions: Sessions["Service"]) => Effect.Effect<unknown, unknown>) =>
@@ -127,6 +130,8 @@ export const operations: ReadonlyArray<Operation> = [
     name: "commit a user message",
     run: withMessages((messages) => messages.commitUserMessage({ sessionId: "s1", messageKey: "k1", body: "Hello" })),
   },
+  { name: "fork", run: withForks((forks) => forks.fork("s1", { operationId: "op1" })) },
+  { name: "begin a side conversation", run: withForks((forks) => forks.side("s1", { operationId: "op1" })) },
   { name: "checkout", run: withHeads((heads) => heads.checkout("s1", "b2")) },
   { name: "undo", run: withHeads((heads) => heads.undo("s1")) },
   {

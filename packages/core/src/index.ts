@@ -13,6 +13,7 @@ export type { PathPolicy, SkeinSettings } from "./settings.ts"
 export { Ids } from "./id.ts"
 export { coreSchema, coreTables } from "./schema.ts"
 
+export { Forks } from "./fork/service.ts"
 export { Heads } from "./head/service.ts"
 export { History } from "./history/service.ts"
 export { Messages } from "./message/service.ts"

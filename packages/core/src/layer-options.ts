@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
 import type { Dialect } from "./history/dialect.ts"
+import type { Workspaces } from "./fork/workspaces.ts"
 import { checkInput, Text } from "./input.ts"
 import { coreTables } from "./schema.ts"
 import { Name } from "./session/input.ts"
@@ -38,6 +39,8 @@ export interface LayerOptions extends StorageOptions {
     /** Of UTF-8 JSON, of each frame 256 for what comes with its data: 4,096 to 8 MiB. Default 8 MiB. */
     readonly bytes?: number
   }
+  /** Makes workspaces for forks, such as git worktrees. Default: none, so that a fork is told a directory that is there. */
+  readonly workspaces?: Workspaces
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -83,6 +86,7 @@ const LayerOptionsInput = z.strictObject({
   tables: z.optional(z.array(TableInput)),
   checkpointMs: z.optional(z.number().check(z.nonnegative())),
   prices: z.optional(PriceTableInput),
+  workspaces: z.optional(z.object({ prepare: aFunction, remove: aFunction })),
   busyBudget: z.optional(z.number().check(z.nonnegative())),
   verify: z.optional(z.boolean()),
 })

@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Forks } from "./fork/service.ts"
 import { Heads } from "./head/service.ts"
 import { dialects } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
@@ -34,6 +35,7 @@ export type Services =
   | Projects
   | Messages
   | Heads
+  | Forks
   | History
   | Turns
   | Queue
@@ -51,6 +53,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   paths: options.paths ?? defaultSettings.paths,
   checkpointMs: options.checkpointMs ?? defaultSettings.checkpointMs,
   prices: options.prices,
+  workspaces: options.workspaces,
   ring: { ...defaultSettings.ring, ...options.ring },
 })
 
@@ -68,7 +71,7 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
 
 const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError, Backend> =>
   Queue.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(Turns.layer, Maintenance.layer, Streams.layer)),
+    Layer.provideMerge(Layer.mergeAll(Turns.layer, Maintenance.layer, Streams.layer, Forks.layer)),
     Layer.merge(
       Layer.mergeAll(
         Sessions.layer,

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import { dialects, type Dialect, type Dialects } from "./history/dialect.ts"
 import { generic } from "./history/dialects/generic.ts"
 import type { PriceTable } from "./usage/prices.ts"
+import type { Workspaces } from "./fork/workspaces.ts"
 import type { RingLimits } from "./stream/ring.ts"
 
 /** How workspaces are compared: PRJ-04. */
@@ -32,6 +33,8 @@ export interface SkeinSettings {
   readonly prices: PriceTable | undefined
   /** How much of the live output of a session is kept. */
   readonly ring: RingLimits
+  /** Makes workspaces for forks. Absent: forks work where there is a directory already. */
+  readonly workspaces: Workspaces | undefined
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -42,6 +45,7 @@ export const defaultSettings: SkeinSettings = {
   paths: { style: "posix", resolve: Effect.succeed },
   checkpointMs: 2_000,
   prices: undefined,
+  workspaces: undefined,
   ring: { frames: 2_000, bytes: 8 * 1024 * 1024 },
 }
 

@@ -13,6 +13,8 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { Forks } from "./fork/service.ts"
+import type { ForkOptions, OperationOptions } from "./fork/service.ts"
 import { Heads } from "./head/service.ts"
 import type {
   DeleteOptions,
@@ -372,6 +374,12 @@ export interface Skein<M = Json> {
     /** Lets items be sent again. Answers whether the queue was paused. */
     resume(session: string, options?: ResumeOptions & CallOptions): Promise<boolean>
   }
+  readonly forks: {
+    /** Another session that goes on from a message of this one: by default the last settled answer. Copies nothing. */
+    fork(session: string, options?: ForkOptions & CallOptions): Promise<Session>
+    /** A hidden conversation beside this one, also while it runs: it knows what was said, and shows nothing of it. */
+    side(session: string, options?: OperationOptions & CallOptions): Promise<Session>
+  }
   readonly heads: {
     /** Moves the head to a message, to the end of a branch, or with `null` before the first message. */
     checkout(session: string, to: Destination, options?: MoveOptions & CallOptions): Promise<Moved>
@@ -529,6 +537,7 @@ const open = async <M = Json>(
   }
   const context = await runtime.runPromiseExit(
     Effect.all({
+      forks: Forks,
       heads: Heads,
       history: History,
       messages: Messages,
@@ -549,6 +558,7 @@ const open = async <M = Json>(
     throw Cause.squash(context.cause)
   }
   const {
+    forks,
     heads,
     history,
     maintenance,
@@ -720,6 +730,10 @@ const open = async <M = Json>(
       complete: (session, token, options) => call(options, (own) => queue.complete(session, token, own)),
       pause: (session, options) => call(options, (own) => queue.pause(session, own)),
       resume: (session, options) => call(options, (own) => queue.resume(session, own)),
+    },
+    forks: {
+      fork: (session, options) => call(options, (own) => forks.fork(session, own)),
+      side: (session, options) => call(options, (own) => forks.side(session, own)),
     },
     heads: {
       checkout: (session, to, options) => call(options, (own) => heads.checkout(session, to, own)),

@@ -4,6 +4,7 @@
 import type { Law } from "../law.ts"
 import { amendmentLaws } from "./amendment.ts"
 import { conversationLaws } from "./conversations/index.ts"
+import { forkLaws } from "./fork.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
 import { messageLaws } from "./message.ts"
@@ -27,6 +28,7 @@ export const laws: ReadonlyArray<Law> = [
   ...sessionLaws,
   ...messageLaws,
   ...headLaws,
+  ...forkLaws,
   ...historyLaws,
   ...amendmentLaws,
   ...turnLaws,

@@ -16,6 +16,7 @@ import { unreadableId } from "../message/record.ts"
 import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
 import { requireSession } from "../session/program.ts"
+import { shownOf } from "../session/shown.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
@@ -70,7 +71,8 @@ const standOn = fn(function* (tx, session: SessionRow, entry: EntryRow) {
       unreadable: "keep",
     }),
   ])
-  const [last] = facts.lastPrompt === undefined ? [] : yield* entriesAt(treeId, [facts.lastPrompt])
+  const prompt = shownOf(session, facts).prompts === 0 ? undefined : facts.lastPrompt
+  const [last] = prompt === undefined ? [] : yield* entriesAt(treeId, [prompt])
   const isTip = own?.owner === session.id && own.closed !== true && next.length === 0
   const stand: Stand = {
     ref: { branch, pos },

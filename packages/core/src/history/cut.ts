@@ -44,8 +44,16 @@ export const isInsideRound = fn(function* (_tx, session: SessionRow, entry: Read
   return turn.parts(turn.at)
 })
 
-/** The last settled answer behind which the path may be cut; `undefined`: there is none, so that only the root is left. */
-export const lastCut = fn(function* (_tx, session: SessionRow, usesOf: UsesOf) {
+/**
+ * The last message behind which the path may be cut, of those that are wanted; `undefined`: there is none, so that only
+ * the root is left.
+ */
+export const lastCut = fn(function* (
+  _tx,
+  session: SessionRow,
+  usesOf: UsesOf,
+  isWanted: (entry: Readonly<EntryRow>) => boolean = () => true,
+) {
   const { treeId } = session
   let end: EntryRef = (yield* standing(session)).head
   for (let turns = 0; end.branch !== 0 && turns < mostTurns; turns++) {
@@ -58,7 +66,7 @@ export const lastCut = fn(function* (_tx, session: SessionRow, usesOf: UsesOf) {
     const turn: TurnOnPath = yield* readTurn(session, last, usesOf)
     for (let i = turn.at; i >= 0; i--) {
       const row = turn.rows[i]!
-      if (isCut(row) && row.role === "assistant" && !turn.parts(i)) return row
+      if (isCut(row) && isWanted(row) && !turn.parts(i)) return row
     }
     const first: EntryRef | undefined = last.facts.lastPrompt
     if (first === undefined) return undefined
@@ -67,7 +75,7 @@ export const lastCut = fn(function* (_tx, session: SessionRow, usesOf: UsesOf) {
   return undefined
 })
 
-/** How many turns back an answer is looked for. */
+/** How many turns back it is looked for. */
 const mostTurns = 100
 
 type Row = Readonly<EntryRow> | Unreadable

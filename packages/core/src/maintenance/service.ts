@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
+import { makeForks } from "../fork/making.ts"
 import { isId } from "../id.ts"
 import { checkInput } from "../input.ts"
 import { Settings } from "../settings.ts"
@@ -31,6 +32,8 @@ export interface Recovered {
   readonly interrupted: ReadonlyArray<string>
   /** How many running turns were left alone: their owners live, or may. */
   readonly running: number
+  /** Forks whose workspace was there when the process died that was making them: they are sessions now. */
+  readonly forked: ReadonlyArray<string>
 }
 
 export class Maintenance extends Context.Service<
@@ -38,7 +41,8 @@ export class Maintenance extends Context.Service<
   {
     /**
      * Ends dead turns: their sessions are `interrupted` with the reason `crash-recovery`, what was drafted is settled, what
-     * was claimed of their queues is back in its place. Its cost depends on running turns alone.
+     * was claimed of their queues is back in its place. Forks that were being made are finished, or taken back. Its cost
+     * depends on running turns and unfinished operations alone.
      *
      * @see TRN-05
      */
@@ -51,6 +55,8 @@ export class Maintenance extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
       const instance = yield* Instance
+
+      const { recover: recoverForks } = makeForks({ storage, settings, instance })
 
       const recover = Effect.fnUntraced(function* (given: RecoverOptions = {}) {
         const { protect = [] } = yield* checkInput(RecoverOptionsInput, given, "options")
@@ -77,7 +83,8 @@ export class Maintenance extends Context.Service<
           next = page.next
         } while (next !== undefined)
         yield* annotate(() => ({ "skein.turns.interrupted": interrupted.length, "skein.turns.running": running }))
-        const recovered: Recovered = { interrupted, running }
+        const { made: forked } = yield* recoverForks()
+        const recovered: Recovered = { interrupted, running, forked }
         return recovered
       })
 

@@ -11,7 +11,7 @@ import type { InvalidInput } from "../storage/error.ts"
 import { isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
 import type { EntryRow } from "./model.ts"
-import type { Anchor, Window } from "./program.ts"
+import type { Anchor, WindowOf } from "./program.ts"
 
 const limitTo500 = (preset: number) => z._default(z.number().check(z.int(), z.minimum(1), z.maximum(500)), preset)
 
@@ -33,22 +33,22 @@ export type PageQuery = z.output<typeof PageQuery>
 export const PathOptions = z.strictObject({ limit: limitTo500(80) })
 export const PromptsQuery = z.strictObject({ before: z.optional(z.string()), limit: limitTo500(50) })
 
-/** The ordinals that a query wants, given its anchor's and how many there are. */
+/** The ordinals that a query wants, given its anchor's and all that are shown. */
 export const windowOf =
-  ({ after, before, limit }: PageQuery) =>
-  (anchor: number | undefined, displays: number): Window => {
-    if (anchor === undefined) return { from: Math.max(1, displays - limit + 1), to: displays }
-    if (before !== undefined) return { from: Math.max(1, anchor - limit), to: anchor - 1 }
-    const from = after === undefined ? Math.max(1, anchor - Math.floor(limit / 2)) : anchor + 1
-    return { from, to: Math.min(displays, from + limit - 1) }
+  ({ after, before, limit }: PageQuery): WindowOf =>
+  (anchor, { from: first, to: last }) => {
+    if (anchor === undefined) return { from: Math.max(first, last - limit + 1), to: last }
+    if (before !== undefined) return { from: Math.max(first, anchor - limit), to: anchor - 1 }
+    const from = Math.max(first, after === undefined ? anchor - Math.floor(limit / 2) : anchor + 1)
+    return { from, to: Math.min(last, from + limit - 1) }
   }
 
 /** The first `limit` ordinals behind an anchor, or from the beginning. */
 export const windowFrom =
-  (limit: number) =>
-  (anchor: number | undefined, displays: number): Window => {
-    const from = (anchor ?? 0) + 1
-    return { from, to: Math.min(displays, from + limit - 1) }
+  (limit: number): WindowOf =>
+  (anchor, { from: first, to: last }) => {
+    const from = Math.max(first, (anchor ?? 0) + 1)
+    return { from, to: Math.min(last, from + limit - 1) }
   }
 
 export const cursorOf = (sessionId: string, row: EntryRow | Unreadable, shown: number): string => {
@@ -59,8 +59,11 @@ export const cursorOf = (sessionId: string, row: EntryRow | Unreadable, shown: n
 /** Where a page begins, unless it begins with the first message. */
 export const cursorBefore = (
   sessionId: string,
-  { from, rows: [first] }: { readonly from: number; readonly rows: ReadonlyArray<EntryRow | Unreadable> },
-) => (from > 1 && first !== undefined ? { before: cursorOf(sessionId, first, from) } : {})
+  page: { readonly first: number; readonly from: number; readonly rows: ReadonlyArray<EntryRow | Unreadable> },
+) => {
+  const { first, from, rows } = page
+  return from > first && rows[0] !== undefined ? { before: cursorOf(sessionId, rows[0], from) } : {}
+}
 
 /** Reads what a page is asked for before, after or around. */
 export const toAnchor = (sessionId: string, given: string): Effect.Effect<Anchor, InvalidCursor | InvalidInput> => {

@@ -9,6 +9,7 @@ import { SessionTable } from "../session/model.ts"
 import type { ActiveTurn, SessionRow } from "../session/model.ts"
 import { InvalidCursor } from "../cursor.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
+import { hiddenOf, shownOf } from "../session/shown.ts"
 import type { EntriesCommitted, SessionNotice } from "../notice.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
@@ -486,36 +487,43 @@ export interface Window {
   readonly to: number
 }
 
-/** What people see of the path between two ordinals; `window` decides which, given how many there are. */
+/** Decides which page of a path is wanted, given the ordinal of its anchor and all ordinals that are shown. */
+export type WindowOf = (anchor: number | undefined, shown: Window) => Window
+
+/** What people see of the path between two ordinals; `windowOf` decides which. */
 export const page = fn(function* (
   _tx,
   scope: Scope,
   sessionId: string,
   anchor: Anchor | undefined,
-  window: (anchor: number | undefined, displays: number) => Window,
+  windowOf: WindowOf,
 ) {
   const session = yield* requireSession(scope, sessionId)
   const stands = yield* standing(session)
   const at = anchor === undefined ? undefined : yield* ordinalOf(session, stands.head, stands.facts, anchor)
-  return yield* pageOf(session, stands, window(at, stands.facts.displays))
+  return yield* pageOf(session, stands, at, windowOf)
 })
 
-/** What people see between two ordinals of the path to where a session stands, and the path as far as it was read. */
+/** As `page`, of the path to where a session stands; and the path as far as it was read. */
 export const pageOf = fn(function* (
   _tx,
-  { treeId }: SessionRow,
+  session: SessionRow,
   { degraded, facts, head }: Standing,
-  { from, to }: Window,
+  anchor: number | undefined,
+  windowOf: WindowOf,
 ) {
+  const { treeId } = session
+  const first = hiddenOf(session).displays + 1
+  const { from, to } = windowOf(anchor, { from: first, to: facts.displays })
   const path = yield* readPath(treeId, head, facts, (step) => step.displays < from)
   const rows = from > to ? [] : yield* readOrdinals(treeId, path, "byShown", from, to)
-  return { rows, path, from, to, displays: facts.displays, degraded }
+  return { rows, path, first, from, to, displays: facts.displays, degraded }
 })
 
-/** Facts of the path of a session. */
+/** How much of its path a session shows. */
 export const count = fn(function* (_tx, scope: Scope, sessionId: string) {
   const session = yield* requireSession(scope, sessionId)
-  return (yield* standing(session)).facts
+  return shownOf(session, (yield* standing(session)).facts)
 })
 
 /** A message of the path that a page is asked for before, after or around. */

@@ -20,6 +20,7 @@ import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import type { SessionRow } from "../session/model.ts"
 import { previewOf } from "../session/preview.ts"
+import { shownOf } from "../session/shown.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { SkeinSettings } from "../settings.ts"
@@ -271,7 +272,7 @@ export class Messages extends Context.Service<
       const readPage = Effect.fnUntraced(function* (
         sessionId: string,
         given: string | undefined,
-        window: (anchor: number | undefined, displays: number) => program.Window,
+        window: program.WindowOf,
       ) {
         const anchor = given === undefined ? undefined : yield* toAnchor(sessionId, given)
         const found = yield* storage.read(program.page(settings, sessionId, anchor, window))
@@ -338,7 +339,7 @@ export class Messages extends Context.Service<
           return (yield* storage.read(tree.getMessages(settings, sessionId, ids))).map(toMessage)
         }),
         count: (sessionId: string) =>
-          Effect.map(storage.read(program.count(settings, sessionId)), (facts) => facts.displays),
+          Effect.map(storage.read(program.count(settings, sessionId)), ({ displays }) => displays),
         prompts: Effect.fnUntraced(function* (sessionId: string, given: PromptsQuery = {}) {
           const { before, limit } = yield* checkInput(PromptsQueryInput, given, "query")
           const rows = yield* storage.read(tree.prompts(settings, sessionId, before, limit))
@@ -416,7 +417,7 @@ const toBranch = (settings: SkeinSettings, session: SessionRow, { branch, lastSh
     ...(branch.name === undefined ? {} : { name: branch.name.text }),
     createdAt: branch.createdAt,
     tip: toMessage(tip).id,
-    messages: readable === undefined || isUnreadable(readable) ? 0 : readable.facts.displays,
+    messages: readable === undefined || isUnreadable(readable) ? 0 : shownOf(session, readable.facts).displays,
     lastText: lastShown === undefined || isUnreadable(lastShown) ? "" : previewOf(textOf(settings, lastShown)),
     current: session.head.branch === branch.branch,
   }

@@ -6,6 +6,7 @@
 import type { SessionRow } from "../session/model.ts"
 import { requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
+import { hiddenOf, shownOf } from "../session/shown.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
 import { BranchTable, EntryTable, noFacts } from "./model.ts"
@@ -217,7 +218,7 @@ export const pathTo = fn(function* (_tx, scope: Scope, sessionId: string, messag
   const session = yield* requireSession(scope, sessionId)
   const entry = yield* requireEntry(session, messageId)
   const to = entry.facts.displays
-  const from = Math.max(1, to - limit + 1)
+  const from = Math.max(hiddenOf(session).displays + 1, to - limit + 1)
   const path = yield* readPath(session.treeId, entry, entry.facts, (step) => step.displays < from)
   return yield* readOrdinals(session.treeId, path, "byShown", from, to)
 })
@@ -260,7 +261,7 @@ export const prompts = fn(function* (tx, scope: Scope, sessionId: string, before
     }
     to = anchor.prompt - 1
   }
-  const from = Math.max(1, to - limit + 1)
+  const from = Math.max(hiddenOf(session).prompts + 1, to - limit + 1)
   if (from > to) return []
   const path = yield* readPath(session.treeId, head, facts, (step) => step.prompts < from)
   const rows = yield* readOrdinals(session.treeId, path, "byPrompt", from, to)
@@ -271,6 +272,6 @@ export const prompts = fn(function* (tx, scope: Scope, sessionId: string, before
 export const lastPrompt = fn(function* (tx, scope: Scope, sessionId: string) {
   const session = yield* requireSession(scope, sessionId)
   const { facts } = yield* standing(session)
-  if (facts.lastPrompt === undefined) return undefined
+  if (facts.lastPrompt === undefined || shownOf(session, facts).prompts === 0) return undefined
   return yield* tx.get(EntryTable, [session.treeId, facts.lastPrompt.branch, facts.lastPrompt.pos])
 })

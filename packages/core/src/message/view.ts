@@ -9,7 +9,7 @@ import { fn, maxRange } from "../storage/transaction.ts"
 import { TreeTable } from "./model.ts"
 import { placeBefore } from "./path.ts"
 import { pageOf, standing } from "./program.ts"
-import type { Window } from "./program.ts"
+import type { WindowOf } from "./program.ts"
 import { alternatives, placeOfRow } from "./tree.ts"
 
 /**
@@ -22,7 +22,7 @@ export const view = fn(function* (
   tx,
   scope: Scope,
   sessionId: string,
-  window: (anchor: number | undefined, displays: number) => Window,
+  windowOf: WindowOf,
   known: string | undefined,
   now: number,
 ) {
@@ -34,7 +34,7 @@ export const view = fn(function* (
   const queue = isEmpty ? [] : yield* listBehind(sessionId, undefined, 1, maxRange, now)
   if (mark === known) return { session, queue, mark }
   const stands = yield* standing(session)
-  const { path, ...page } = yield* pageOf(session, stands, window(undefined, stands.facts.displays))
+  const { path, ...page } = yield* pageOf(session, stands, undefined, windowOf)
   const followings = page.rows.map((entry) => ({ entry, before: placeBefore(path, placeOfRow(entry)) }))
   return { session, queue, mark, page, alternatives: yield* alternatives(session, followings) }
 })

@@ -9,6 +9,19 @@ import { index, int, table, text } from "../storage/table.ts"
 /** How long it is remembered what was done, in milliseconds: 30 days. */
 export const receiptsKept = 30 * 24 * 60 * 60 * 1_000
 
+/** An instance that holds something by a lease, told alive from dead as the owner of a turn is. */
+export const Holder = z.object({
+  owner: z.string(),
+  /** Whose wall clock `until` was read from. */
+  host: z.string(),
+  /** Counts renewals of the lease. */
+  beat: z.number(),
+  /** The length of the lease, and when it ends, in milliseconds. */
+  lease: z.number(),
+  until: z.number(),
+})
+export type Holder = z.output<typeof Holder>
+
 export const OperationRow = z.object({
   /** What was asked, by whom: made of names with `key`. */
   id: z.string(),
@@ -23,9 +36,8 @@ export const OperationRow = z.object({
   unfinished: z.optional(z.string()),
   /** How far an unfinished one has got. */
   stage: z.optional(z.string()),
-  /** The instance that is at it, and until when others leave it to it unless it is known to be gone. */
-  owner: z.optional(z.string()),
-  until: z.optional(z.number()),
+  /** Who is at it, while it is not finished. */
+  holder: z.optional(Holder),
   /** A place of a tree that it needs while it is not finished: it stays as if a session were forked from it. */
   treeId: z.optional(z.string()),
   baseBranch: z.optional(z.number()),

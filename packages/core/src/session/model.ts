@@ -140,7 +140,7 @@ export const SessionRow = z.object({
   workspaceDir: z.optional(z.string()),
   runLocation: z.optional(RunLocation),
   parentId: z.optional(z.string()),
-  forkedFrom: z.optional(z.object({ sessionId: z.string(), entry: z.string() })),
+  forkedFrom: z.optional(z.object({ sessionId: z.string(), entry: z.nullable(z.string()) })),
   type: z.enum(["root", "branch"]),
   kind: SessionKind,
   status: SessionStatus,
@@ -207,7 +207,7 @@ export const SessionRow = z.object({
   /** `base`, apart. */
   baseBranch: z.optional(z.number()),
   basePos: z.optional(z.number()),
-  /** Of forks that have a title: what it says without its number, as a key, and the number. See `fork/title.ts`. */
+  /** Of forks that have a title: what it says without its number, as a key, and the number. See `title.ts`. */
   titleKey: z.optional(z.string()),
   titleNumber: z.optional(z.number()),
   /** Present while its queue may be worked on: what waits there has waited since then. See `withDue`. */

@@ -17,6 +17,7 @@ import { canonical } from "../value.ts"
 import type { Expected, SessionPatch } from "./input.ts"
 import { SessionTable } from "./model.ts"
 import type { SessionRow, Shelf } from "./model.ts"
+import { withTitleFields } from "./title.ts"
 
 export type { Scope } from "../scope.ts"
 
@@ -111,7 +112,7 @@ export const ensureRoot = fn(function* (tx, scope: Scope, rootKey: string, creat
 
 /** A changed row with what every change brings along. Time never goes back. */
 const renewed = (row: Readonly<SessionRow>, now: number): SessionRow => ({
-  ...row,
+  ...withTitleFields(row),
   shelf: shelfOf(row),
   revision: row.revision + 1,
   updatedAt: Math.max(row.updatedAt, now),

@@ -4,6 +4,7 @@
 import { totalsOf } from "../usage/totals.ts"
 import type { UsageTotals } from "../usage/totals.ts"
 import { copyOf } from "../value.ts"
+import { shownOf } from "./shown.ts"
 import type {
   Channel,
   Model,
@@ -34,7 +35,13 @@ export interface Session {
   /** The session that started it. */
   readonly parentId?: string
   /** Where a fork left its source. The source may be gone. */
-  readonly forkedFrom?: { readonly sessionId: string; readonly entry: string }
+  readonly forkedFrom?: {
+    readonly sessionId: string
+    /** The last message that both have; `null`: none. */
+    readonly entry: string | null
+  }
+  /** Of a side conversation: the last message that it has inherited, and does not show. */
+  readonly displayFrom?: string
   /** `root`: the main session of its agent. `branch`: any other. */
   readonly type: "root" | "branch"
   readonly kind: SessionKind
@@ -109,6 +116,7 @@ export const toSession = (row: Readonly<SessionRow>): Session => toListed(row, u
 
 /** A session as a list has it, with the name of its project. */
 export const toListed = (row: Readonly<SessionRow>, projectName: string | undefined): ListedSession => {
+  const { displays, prompts } = shownOf(row, row.facts)
   const session: Writable<ListedSession> = {
     id: row.id,
     treeId: row.treeId,
@@ -133,8 +141,8 @@ export const toListed = (row: Readonly<SessionRow>, projectName: string | undefi
     revision: row.revision,
     counts: {
       entries: row.facts.entries,
-      messages: row.facts.displays,
-      prompts: row.facts.prompts,
+      messages: displays,
+      prompts,
       turns: row.facts.turns,
     },
     usage: totalsOf(row.usage),
@@ -146,6 +154,7 @@ export const toListed = (row: Readonly<SessionRow>, projectName: string | undefi
   if (row.runLocation !== undefined) session.runLocation = { ...row.runLocation }
   if (row.parentId !== undefined) session.parentId = row.parentId
   if (row.forkedFrom !== undefined) session.forkedFrom = { ...row.forkedFrom }
+  if (row.displayFrom !== undefined) session.displayFrom = row.displayFrom.id
   if (row.error !== undefined) session.error = { ...row.error }
   if (row.group !== undefined) session.group = row.group
   if (row.source !== undefined) session.source = row.source

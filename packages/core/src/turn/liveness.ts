@@ -10,7 +10,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { ActiveTurn } from "../session/model.ts"
+import type { Holder } from "../operation/model.ts"
 import type { Storage } from "../storage/storage.ts"
 import type { OwnerGone } from "./fence.ts"
 
@@ -20,12 +20,15 @@ export interface Verdict {
   readonly ownerGone: OwnerGone
 }
 
+/** What is held, such as a turn. `epoch`: which one of that name, where there are several one after another. */
+export type Held = Holder & { readonly epoch?: number }
+
 /** What the system said of owners at one moment: whoever judges many turns asks it once about each. */
 export type Asked = Map<string, OwnerGone>
 
 export interface Liveness {
-  /** Judges a running turn, which has to be read again when it is to be ended. */
-  readonly judge: (sessionId: string, turn: ActiveTurn, asked?: Asked) => Effect.Effect<Verdict>
+  /** Judges who holds a turn, or something else under a name; it has to be read again when it is to be taken away. */
+  readonly judge: (name: string, holder: Held, asked?: Asked) => Effect.Effect<Verdict>
 }
 
 /** How much the wall clock may run ahead of, or behind, the monotonic one before it is taken to have jumped. */
@@ -82,7 +85,7 @@ export const makeLiveness = (
       return Effect.tap(goneOf(owner), (gone) => Effect.sync(() => asked.set(owner, gone)))
     }
 
-    const unchangedFor = (id: string, { beat }: ActiveTurn, steady: number): number => {
+    const unchangedFor = (id: string, { beat }: Held, steady: number): number => {
       const before = seen.get(id)
       if (before?.beat === beat) return steady - before.since
       if (seen.size >= mostSeen) seen.clear()
@@ -90,12 +93,12 @@ export const makeLiveness = (
       return 0
     }
 
-    const judge = Effect.fnUntraced(function* (sessionId: string, turn: ActiveTurn, asked: Asked = new Map()) {
+    const judge = Effect.fnUntraced(function* (name: string, turn: Held, asked: Asked = new Map()) {
       const isNear = turn.host === host
       const ownerGone = turn.owner === instance ? "no" : isNear ? yield* askedOnce(turn.owner, asked) : "unknown"
       const { steady, wall } = yield* readClocks
       const isTrusted = steady >= distrustedUntil && (ownerGone !== "no" || steady >= watchedFrom)
-      const unchanged = unchangedFor(`${sessionId} ${turn.epoch}`, turn, steady)
+      const unchanged = unchangedFor(`${name} ${turn.epoch ?? ""}`, turn, steady)
       // A lease that reaches further than it is long was written by a clock that was ahead.
       const isPlausible = turn.until <= wall + turn.lease
       const hasRunOut = isNear && isPlausible ? isTrusted && wall > turn.until : unchanged >= turn.lease
