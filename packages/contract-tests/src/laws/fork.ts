@@ -407,7 +407,7 @@ export const forkLaws: ReadonlyArray<Law> = [
         yield* Fiber.interrupt(waiting)
         equal(yield* listed, ["s"])
         check(removed.length >= 2, "what was begun is taken back")
-        equal((yield* Maintenance.use((maintenance) => maintenance.recover())).forked, [])
+        equal((yield* Maintenance.use((maintenance) => maintenance.recover())).forked, undefined)
       }).pipe(withServices(store, { workspaces }))
     }),
   ),

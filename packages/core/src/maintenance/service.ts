@@ -32,8 +32,8 @@ export interface Recovered {
   readonly interrupted: ReadonlyArray<string>
   /** How many running turns were left alone: their owners live, or may. */
   readonly running: number
-  /** Forks whose workspace was there when the process died that was making them: they are sessions now. */
-  readonly forked: ReadonlyArray<string>
+  /** Forks whose workspace was there when the process died that was making them: sessions now. Absent: none. */
+  readonly forked?: ReadonlyArray<string>
 }
 
 export class Maintenance extends Context.Service<
@@ -84,7 +84,7 @@ export class Maintenance extends Context.Service<
         } while (next !== undefined)
         yield* annotate(() => ({ "skein.turns.interrupted": interrupted.length, "skein.turns.running": running }))
         const { made: forked } = yield* recoverForks()
-        const recovered: Recovered = { interrupted, running, forked }
+        const recovered: Recovered = { interrupted, running, ...(forked.length > 0 && { forked }) }
         return recovered
       })
 
