@@ -58,6 +58,7 @@ const DialectInput = z.object({
   read: aFunction,
   write: aFunction,
   resultsInside: z.optional(z.boolean()),
+  resultsTogether: z.optional(z.boolean()),
 })
 
 /** The fields that only `table` makes; which of its rows are right is the table's own business. */

@@ -848,7 +848,7 @@ const checkedBackend = <Adapter extends Layer.Any>(backend: Adapter): Adapter =>
   throw new InvalidInput({ field: "backend", value: backend, problem })
 }
 
-/** An array is no message, for no dialect has such bodies. */
+/** An array is a list of answers, also where a dialect's messages are lists: it reads their items one by one, too. */
 const isList = <M>(answer: M | ReadonlyArray<M>): answer is ReadonlyArray<M> => Array.isArray(answer)
 
 const checkedBody = <Body>(body: Body): Body => {

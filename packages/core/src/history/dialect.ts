@@ -7,8 +7,9 @@
  * Guarantee: text, tool calls, tool results and the opaque metadata of reasoning survive from one built-in dialect to
  * generic messages and back. What a format cannot say is named in `Written.lost`, never left out in silence.
  *
- * Not promised: that a body comes back the same byte for byte after a detour. A body that needs no detour is not
- * rewritten at all; that is what `Readable.native` is for.
+ * Not promised: that a body comes back the same byte for byte after a detour; a body that needs no detour is not
+ * rewritten at all, that is what `Readable.native` is for. Nor that a format which goes straight to a provider passes on
+ * the metadata of others, of which nobody there could make anything.
  */
 import type { Json, JsonObject } from "../storage/json.ts"
 
@@ -72,6 +73,8 @@ export type OtherPart = {
   /** The format that can write it. */
   readonly format: string
   readonly value: Json
+  /** Whatever there is of it is in `value`. */
+  readonly providerMetadata?: never
 }
 
 export type GenericPart = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart | OtherPart
@@ -160,6 +163,11 @@ export interface Dialect<M> {
    * result that stood elsewhere has to be written together with the message of its call.
    */
   readonly resultsInside?: boolean
+  /**
+   * Default `false`: a result may be a message by itself. When true all the results of a round are one message, so that
+   * results that were stored apart have to be written together.
+   */
+  readonly resultsTogether?: boolean
 }
 
 /** Dialects by name. */

@@ -206,6 +206,11 @@ const write = <M>(
 const isWhole = <M>(items: ReadonlyArray<PairingItem<Piece<M>>>, start: number, reader: Dialect<M>): boolean => {
   const { messages } = items[start]!.entry
   if (messages.some((message, i) => items[start + i]?.message !== message)) return false
+  const isTool = (at: number) => items[at]?.message.role === "tool"
+  const end = start + messages.length
+  if (reader.resultsTogether === true && ((isTool(start - 1) && isTool(start)) || (isTool(end - 1) && isTool(end)))) {
+    return false
+  }
   const answers = messages.at(-1)?.role === "assistant" || messages.at(-1)?.role === "tool"
-  return reader.resultsInside !== true || !answers || items[start + messages.length]?.message.role !== "tool"
+  return reader.resultsInside !== true || !answers || !isTool(end)
 }

@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest"
 import { dialects } from "../../src/history/dialect.ts"
 import type { Dialect, GenericMessage } from "../../src/history/dialect.ts"
 import { aiSdk, aiSdkUi } from "../../src/history/dialects/ai-sdk.ts"
+import { anthropic } from "../../src/history/dialects/anthropic.ts"
 import { generic } from "../../src/history/dialects/generic.ts"
+import { openai, openaiResponses } from "../../src/history/dialects/openai.ts"
 import { pi } from "../../src/history/dialects/pi.ts"
 import { PartsRenderer } from "../../src/history/render-parts.ts"
 import { render } from "../../src/history/render.ts"
@@ -18,7 +20,7 @@ const results: Dialect<Json> = {
   read: (body) => ({ messages: [{ role: "user", content: [result(String(body))] }] }),
 }
 
-const all = dialects(generic, aiSdk, pi, results)
+const all = dialects(generic, aiSdk, pi, anthropic, openai, results)
 
 /** Entries m1, m2, … of generic messages. */
 const said = (...messages: ReadonlyArray<GenericMessage>): ReadonlyArray<RenderEntry> =>
@@ -78,7 +80,7 @@ describe("HIS-01 a history that is given in parts", () => {
   })
 
   it("is what it is as a whole, for every reader and however it is cut", () => {
-    const readers: ReadonlyArray<Dialect<unknown>> = [generic, aiSdk, aiSdkUi, pi]
+    const readers: ReadonlyArray<Dialect<unknown>> = [generic, aiSdk, aiSdkUi, pi, anthropic, openai, openaiResponses]
     const history = fc.record({
       reader: fc.constantFrom(...readers),
       entries: fc.array(

@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest"
 import { dialects, summaryText } from "../../src/history/dialect.ts"
 import type { Dialect, GenericMessage } from "../../src/history/dialect.ts"
 import { aiSdk, aiSdkUi } from "../../src/history/dialects/ai-sdk.ts"
+import { anthropic } from "../../src/history/dialects/anthropic.ts"
 import { generic } from "../../src/history/dialects/generic.ts"
+import { openai, openaiResponses } from "../../src/history/dialects/openai.ts"
 import { pi } from "../../src/history/dialects/pi.ts"
 import { missingResult } from "../../src/history/pairing.ts"
 import { render } from "../../src/history/render.ts"
@@ -11,7 +13,7 @@ import type { MessageEntry, RenderEntry } from "../../src/history/render.ts"
 import type { Json } from "../../src/storage/json.ts"
 import { anyMessage, complaints, seeded } from "./messages.ts"
 
-const all = dialects(generic, aiSdk, pi)
+const all = dialects(generic, aiSdk, pi, anthropic, openai)
 
 const entriesOf = (
   dialect: string,
@@ -278,7 +280,48 @@ describe("HIS-02 any path of mixed formats", () => {
       timestamp: 1,
     })),
   )
+  const ofAnthropic = fc.oneof(
+    fc.array(fc.oneof(id, fc.string()), { maxLength: 3 }).map((parts): Json => ({
+      role: "assistant",
+      content: parts.map((part) =>
+        /^c\d$/.test(part) ? { type: "tool_use", id: part, name: "read", input: {} } : { type: "text", text: part },
+      ),
+    })),
+    fc.array(fc.oneof(id, fc.string()), { maxLength: 3 }).map((parts): Json => ({
+      role: "user",
+      content: parts.map((part) =>
+        /^c\d$/.test(part) ? { type: "tool_result", tool_use_id: part, content: "ok" } : { type: "text", text: part },
+      ),
+    })),
+  )
+  const ofOpenai = fc.oneof(
+    fc.array(id, { minLength: 1, maxLength: 3 }).map((ids): Json => ({
+      role: "assistant",
+      content: null,
+      tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "read", arguments: "{}" } })),
+    })),
+    id.map((id): Json => ({ role: "tool", tool_call_id: id, content: "ok" })),
+    fc
+      .array(
+        fc.oneof(
+          id,
+          id.map((one) => `of ${one}`),
+          fc.string(),
+        ),
+        { minLength: 1, maxLength: 4 },
+      )
+      .map((parts): Json =>
+        parts.map((part) => {
+          if (/^c\d$/.test(part)) return { type: "function_call", call_id: part, name: "read", arguments: "{}" }
+          return /^of c\d$/.test(part)
+            ? { type: "function_call_output", call_id: part.slice(3), output: "ok" }
+            : { role: "user", content: part }
+        }),
+      ),
+  )
   const body: fc.Arbitrary<readonly [string, Json]> = fc.oneof(
+    ofAnthropic.map((body) => ["anthropic", body] as const),
+    ofOpenai.map((body) => ["openai", body] as const),
     ui.map((parts) => ["ai-sdk", { id: "ui", role: "assistant", parts }] as const),
     model.map((body) => ["ai-sdk", body] as const),
     ofPi.map((body) => ["pi", body] as const),
@@ -297,6 +340,9 @@ describe("HIS-02 any path of mixed formats", () => {
     ["ai-sdk", aiSdk],
     ["ai-sdk for pages", aiSdkUi],
     ["pi", pi],
+    ["anthropic", anthropic],
+    ["openai", openai],
+    ["the items of openai", openaiResponses],
   ])("is sound for a reader of %s, and giving the answer again changes nothing", (_, reader) => {
     const read = (bodies: ReadonlyArray<unknown>): ReadonlyArray<GenericMessage> =>
       bodies.flatMap((body) => {

@@ -1,7 +1,9 @@
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import { aiSdk, aiSdkUi } from "../../src/history/dialects/ai-sdk.ts"
+import { anthropic } from "../../src/history/dialects/anthropic.ts"
 import { generic } from "../../src/history/dialects/generic.ts"
+import { openai, openaiResponses } from "../../src/history/dialects/openai.ts"
 import { pi } from "../../src/history/dialects/pi.ts"
 import type { Dialect, GenericMessage, GenericPart, ProviderMetadata } from "../../src/history/dialect.ts"
 import type { Json } from "../../src/storage/json.ts"
@@ -96,6 +98,53 @@ it("HIS-02 a conversation means the same after a detour through the UIMessages o
   )
 })
 
+/** What every provider's API has a place for: text, images, calls, and results that are text. */
+const said = fc.record({ type: fc.constant("text"), text: fc.string().filter((text) => text.trim() !== "") })
+const plainRound = fc
+  .tuple(fc.array(said, { maxLength: 2 }), fc.array(fc.tuple(fc.uuid(), object, fc.string()), { minLength: 1 }))
+  .map(([text, calls]): ReadonlyArray<GenericMessage> => [
+    {
+      role: "assistant",
+      content: [...text, ...calls.map(([id, input]) => ({ type: "tool-call" as const, id, name: "read", input }))],
+    },
+    {
+      role: "tool",
+      content: calls.map(([callId, , output]) => ({ type: "tool-result" as const, callId, output })),
+    },
+  ])
+const plainPrompt = fc
+  .array(fc.oneof(said, image), { minLength: 1, maxLength: 3 })
+  .map((content): ReadonlyArray<GenericMessage> => [{ role: "user", content }])
+const plainAnswer = fc
+  .array(said, { minLength: 1, maxLength: 2 })
+  .map((content): ReadonlyArray<GenericMessage> => [{ role: "assistant", content }])
+const plainConversation = fc
+  .array(fc.oneof(plainRound, plainPrompt, plainAnswer), { minLength: 1, maxLength: 4 })
+  .map((rounds) => rounds.flat())
+
+it.each<[string, Dialect<unknown>]>([
+  ["anthropic", anthropic],
+  ["openai", openai],
+  ["the items of openai", openaiResponses],
+])("HIS-02 what every API has a place for means the same after a detour through %s", (_, dialect) => {
+  fc.assert(
+    fc.property(plainConversation, (messages) => {
+      const { lost, read } = through(dialect, messages)
+      expect(lost).toEqual([])
+      expect(resultByResult(withoutFormats(meaning(read)))).toEqual(
+        resultByResult(meaning(JSON.parse(JSON.stringify(messages)) as typeof messages)),
+      )
+    }),
+    { numRuns: 500, ...seeded },
+  )
+})
+
+/** Some formats have a message for each result, some one for all of a round. */
+const resultByResult = (messages: ReturnType<typeof meaning>): ReturnType<typeof meaning> =>
+  messages.flatMap((message) =>
+    message.role === "tool" ? message.content.map((part) => ({ role: message.role, content: [part] })) : [message],
+  )
+
 /** The fields that a format puts aside under its own name say nothing to others. */
 const withoutFormats = (messages: ReturnType<typeof meaning>): ReturnType<typeof meaning> =>
   messages.map(({ role, content }) => ({
@@ -104,7 +153,7 @@ const withoutFormats = (messages: ReturnType<typeof meaning>): ReturnType<typeof
       if (part.type === "other" || part.providerMetadata === undefined) return part
       const { providerMetadata, ...rest } = part
       const owners = Object.entries(providerMetadata).filter(
-        ([owner]) => !["ai-sdk", "ai-sdk-ui", "pi"].includes(owner),
+        ([owner]) => !["ai-sdk", "ai-sdk-ui", "pi", "openai-chat", "openai-responses"].includes(owner),
       )
       return owners.length === 0 ? rest : { ...rest, providerMetadata: Object.fromEntries(owners) }
     }) as ReadonlyArray<GenericPart>,

@@ -4,8 +4,10 @@
  * A format keeps its further fields in the metadata of a part or message, under its own name. They are back in place when
  * the same format writes it again; other formats pass them on unread.
  */
+import { sha256 } from "@noble/hashes/sha2.js"
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js"
 import type { Json, JsonArray, JsonObject } from "../../storage/json.ts"
-import type { FilePart, GenericPart, ProviderMetadata, Role } from "../dialect.ts"
+import type { FilePart, GenericMessage, GenericPart, ProviderMetadata, Role, ToolResultPart } from "../dialect.ts"
 
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -53,8 +55,11 @@ export const othersMetadata = (
   return isEmpty(others) ? undefined : others
 }
 
+/** What a file is, and where. */
+export type FilePlace = Pick<FilePart, "mime"> & ({ readonly data: string } | { readonly url: string })
+
 /** A file whose place is a URL, or base64 where it is a data URL that says no more than `mime`. */
-export const fileAt = (mime: string, url: string): Pick<FilePart, "mime"> & ({ data: string } | { url: string }) => {
+export const fileAt = (mime: string, url: string): FilePlace => {
   const start = `data:${mime};base64,`
   return url.startsWith(start) ? { mime, data: url.slice(start.length) } : { mime, url }
 }
@@ -79,3 +84,44 @@ export const describePart = (part: GenericPart): string => {
       return `a part that only the format ${part.format} knows`
   }
 }
+
+/**
+ * The messages of one body that may hold what an assistant said and what tools answered: cut where results of tools begin
+ * and end. What a tool says beside its results stays with them.
+ */
+export const messagesOf = (
+  content: ReadonlyArray<GenericPart>,
+  said: Role,
+  about: Omit<GenericMessage, "role" | "content">,
+): ReadonlyArray<GenericMessage> =>
+  runsOf(content, said).map((run) => ({ role: roleOf(run, said), content: run, ...about }))
+
+const runsOf = (content: ReadonlyArray<GenericPart>, said: Role): ReadonlyArray<ReadonlyArray<GenericPart>> => {
+  if (said === "tool" || !content.some(isToolsResult)) return [content]
+  const runs: Array<Array<GenericPart>> = []
+  for (const part of content) {
+    const run = runs.at(-1)
+    if (run !== undefined && run.some(isToolsResult) === isToolsResult(part)) run.push(part)
+    else runs.push([part])
+  }
+  return runs
+}
+
+/** Results of a provider's own calls stand in the assistant's message. */
+const isToolsResult = (part: GenericPart): boolean => part.type === "tool-result" && part.providerExecuted !== true
+
+/** Only assistants call and only tools answer: a message that does so is theirs whatever it says. */
+const roleOf = (content: ReadonlyArray<GenericPart>, said: Role): Role => {
+  if (content.some((part) => part.type === "tool-call")) return "assistant"
+  return content.length > 0 && content.every((part) => part.type === "tool-result") ? "tool" : said
+}
+
+/** The result as text, for formats that have no other. */
+export const outputText = ({ output }: ToolResultPart): string => (isString(output) ? output : JSON.stringify(output))
+
+/** The id of a call as a provider takes it: its own or, where the provider would refuse that, one that is made of it. */
+export const acceptedId = (id: string, accepted: RegExp): string =>
+  accepted.test(id) ? id : `call_${bytesToHex(sha256(utf8ToBytes(id))).slice(0, 24)}`
+
+/** JSON that is a format's own goes back as it came, as whatever the format takes it for. */
+export const asRead = <T>(value: Json): T => value as unknown as T

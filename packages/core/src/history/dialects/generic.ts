@@ -16,6 +16,7 @@ import {
   isObject,
   isRole,
   isString,
+  messagesOf,
   metadata,
   othersMetadata,
   ownFields,
@@ -37,28 +38,9 @@ const read = (body: Json, role: Role): Readable<Json> | Unreadable => {
     ...metadata(name, without(body, "role", "content", "text", "providerMetadata"), body["providerMetadata"]),
   }
   const said = isRole(body["role"]) ? body["role"] : role
-  const messages = runsOf(content, said).map((run): GenericMessage => ({
-    role: roleOf(run, said),
-    content: run,
-    ...about,
-  }))
+  const messages = messagesOf(content, said, about)
   return messages.length === 1 && messages[0]?.role === body["role"] ? { messages, native: body } : { messages }
 }
-
-/** The parts, cut where results of tools begin and end. What a tool says beside its results stays with them. */
-const runsOf = (content: ReadonlyArray<GenericPart>, said: Role): ReadonlyArray<ReadonlyArray<GenericPart>> => {
-  if (said === "tool" || !content.some(isToolsResult)) return [content]
-  const runs: Array<Array<GenericPart>> = []
-  for (const part of content) {
-    const run = runs.at(-1)
-    if (run !== undefined && run.some(isToolsResult) === isToolsResult(part)) run.push(part)
-    else runs.push([part])
-  }
-  return runs
-}
-
-/** Results of a provider's own calls stand in the assistant's message. */
-const isToolsResult = (part: GenericPart): boolean => part.type === "tool-result" && part.providerExecuted !== true
 
 const contentOf = (body: JsonObject): ReadonlyArray<GenericPart> | undefined => {
   const content = body["content"] ?? body["text"]
@@ -90,12 +72,6 @@ const isPart = (part: Json): part is GenericPart => {
     default:
       return false
   }
-}
-
-/** Only assistants call and only tools answer: a message that does so is theirs whatever it says. */
-const roleOf = (content: ReadonlyArray<GenericPart>, said: Role): Role => {
-  if (content.some((part) => part.type === "tool-call")) return "assistant"
-  return content.length > 0 && content.every((part) => part.type === "tool-result") ? "tool" : said
 }
 
 const write = (message: GenericMessage): Json => {

@@ -25,7 +25,17 @@ import type {
   Unreadable,
   Written,
 } from "../dialect.ts"
-import { describePart, isArray, isObject, isString, metadata, othersMetadata, ownFields, without } from "./fields.ts"
+import {
+  asRead,
+  describePart,
+  isArray,
+  isObject,
+  isString,
+  metadata,
+  othersMetadata,
+  ownFields,
+  without,
+} from "./fields.ts"
 
 const name = "pi"
 
@@ -293,9 +303,6 @@ const carried = (from: { readonly providerMetadata?: ProviderMetadata }): Carrie
   const providerMetadata = othersMetadata(from, name)
   return providerMetadata === undefined ? {} : { providerMetadata }
 }
-
-/** What is pi's own goes back as it came, as whatever pi takes it for. */
-const asRead = <T>(value: Json): T => value as unknown as T
 
 const roleOf = (body: Json): Role | undefined => {
   const role = isObject(body) ? body["role"] : undefined

@@ -20,6 +20,7 @@ import type {
   Written,
 } from "../../dialect.ts"
 import {
+  asRead,
   describePart,
   fileAt,
   isArray,
@@ -392,9 +393,6 @@ const options = (from: { readonly providerMetadata?: ProviderMetadata }): Option
   const others = othersMetadata(from, modelFormat, uiFormat)
   return others === undefined ? {} : { providerOptions: asRead<SdkProviderOptions>(others) }
 }
-
-/** JSON that is the SDK's own goes back as it came, as whatever the SDK takes it for. */
-const asRead = <T>(value: Json): T => value as unknown as T
 
 /** The SDK's types have no read-only arrays. */
 const sdkJson = (value: Json): SdkJson => value as SdkJson
