@@ -11,6 +11,7 @@ import { Maintenance } from "../../packages/core/src/maintenance/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
 import { Queue } from "../../packages/core/src/queue/service.ts"
 import { QueryViews } from "../../packages/core/src/query-view/service.ts"
+import { Rewinds } from "../../packages/core/src/rewind/service.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
 import { defaultSettings } from "../../packages/core/src/settings.ts"
 import { end as endProgram } from "../../packages/core/src/turn/program.ts"
@@ -64,6 +65,8 @@ export const result = (id: string, call: string) => ({
 
 const withQueue = (use: (queue: Queue["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Queue), use)
+const withRewinds = (use: (rewinds: Rewinds["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Rewinds), use)
 const withUsage = (use: (usage: Usage["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Usage), use)
 
@@ -272,6 +275,20 @@ export const operations: ReadonlyArray<Operation> = [
     ),
     run: withUsage((usage) => usage.record("s1", { ...spent("u1", 30), model: "gpt-5-mini" }, { epoch: 1 })),
   },
+  {
+    name: "rewind",
+    prepare: Effect.andThen(
+      queued,
+      withQueue((queue) => queue.enqueue("s1", user("m3"))),
+    ),
+    run: withRewinds((rewinds) => rewinds.rewind("s1", "m3", { operationId: "o1" })),
+  },
+  {
+    name: "rewind before a turn that waits",
+    prepare: waiting,
+    run: withRewinds((rewinds) => rewinds.rewind("s1", "p1")),
+  },
+  { name: "step beside a prompt", run: withRewinds((rewinds) => rewinds.edit("s1", "m3")) },
   { name: "rename", run: withSessions((sessions) => sessions.rename("s1", "Second")) },
 ]
 
@@ -281,6 +298,14 @@ export const successions: ReadonlyArray<Operation> = [
     name: "recover",
     prepare: Effect.andThen(working, queued),
     run: Effect.flatMap(Effect.service(Maintenance), (maintenance) => maintenance.recover()),
+  },
+  {
+    name: "rewind before what nobody runs",
+    prepare: Effect.andThen(
+      working,
+      withQueue((queue) => queue.enqueue("s1", user("q1"), { requestedTurnId: "t1" })),
+    ),
+    run: withRewinds((rewinds) => rewinds.rewind("s1", "m3", { abortFirst: true, waitMs: 0 })),
   },
   { name: "abort what nobody runs", prepare: working, run: withTurns((turns) => turns.abort("s1")) },
   {

@@ -31,6 +31,7 @@ export type {
   FileSession,
 } from "./rewind/file-history.ts"
 export { Queue } from "./queue/service.ts"
+export { Rewinds } from "./rewind/service.ts"
 export { Sessions } from "./session/service.ts"
 export { Relay, Streams } from "./stream/service.ts"
 export { Turns } from "./turn/service.ts"

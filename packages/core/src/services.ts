@@ -14,6 +14,7 @@ import { Messages } from "./message/service.ts"
 import { Projects } from "./project/service.ts"
 import { QueryViews } from "./query-view/service.ts"
 import { Queue } from "./queue/service.ts"
+import { Rewinds } from "./rewind/service.ts"
 import { coreSchema } from "./schema.ts"
 import { Sessions } from "./session/service.ts"
 import { defaultSettings, Settings } from "./settings.ts"
@@ -39,6 +40,7 @@ export type Services =
   | History
   | Turns
   | Queue
+  | Rewinds
   | Streams
   | QueryViews
   | Maintenance
@@ -70,7 +72,7 @@ export const layer = (options: LayerOptions = {}): Layer.Layer<Services, Storage
   Layer.unwrap(Effect.map(checkLayerOptions(options), servicesWith))
 
 const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError, Backend> =>
-  Queue.layer.pipe(
+  Layer.mergeAll(Queue.layer, Rewinds.layer).pipe(
     Layer.provideMerge(Layer.mergeAll(Turns.layer, Maintenance.layer, Streams.layer, Forks.layer)),
     Layer.merge(
       Layer.mergeAll(

@@ -65,6 +65,8 @@ import type {
   ResumeOptions,
   WorkOptions,
 } from "./queue/service.ts"
+import { Rewinds } from "./rewind/service.ts"
+import type { RewindOptions, RewindPlan, Rewound } from "./rewind/service.ts"
 import { isSignal } from "./input.ts"
 import { layer } from "./services.ts"
 import type { LayerOptions, Services } from "./services.ts"
@@ -399,6 +401,25 @@ export interface Skein<M = Json> {
       options?: DeleteOptions & CallOptions,
     ): Promise<{ readonly removed: number; readonly head: string | null }>
   }
+  readonly rewinds: {
+    /** What going back to before a prompt would do. Changes nothing. */
+    plan(session: string, prompt: string, options?: CallOptions): Promise<RewindPlan<M>>
+    /**
+     * Goes back to before something that the user said. Nothing is deleted: `heads.undo` restores.
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * const { id } = await skein.sessions.create()
+     * const prompt = await skein.messages.append(id, "Hello")
+     * const { left } = await skein.rewinds.rewind(id, prompt.id)
+     * left.messages // => 1
+     */
+    rewind(session: string, prompt: string, options?: RewindOptions & CallOptions): Promise<Rewound>
+    /** Goes to where another wording of a prompt is said, beside it. */
+    edit(session: string, prompt: string, options?: MoveOptions & CallOptions): Promise<Moved>
+    /** Goes to where a message is answered again, beside it: the message, or the prompt that it answers. */
+    retry(session: string, message: string, options?: MoveOptions & CallOptions): Promise<Moved>
+  }
   readonly turns: {
     /**
      * Runs `body` as a turn of the session: begins it with a prompt, an edit, a retry or an answer, renews its lease, and
@@ -544,6 +565,7 @@ const open = async <M = Json>(
       projects: Projects,
       queue: Queue,
       queryViews: QueryViews,
+      rewinds: Rewinds,
       maintenance: Maintenance,
       turns: Turns,
       usage: Usage,
@@ -565,6 +587,7 @@ const open = async <M = Json>(
     messages,
     projects,
     queryViews,
+    rewinds,
     queue,
     services,
     sessions,
@@ -745,6 +768,12 @@ const open = async <M = Json>(
       nameBranch: (session, branch, name, options) =>
         call(options, (own) => heads.nameBranch(session, branch, name, own)),
       deleteBranch: (session, branch, options) => call(options, (own) => heads.deleteBranch(session, branch, own)),
+    },
+    rewinds: {
+      plan: (session, prompt, options) => typed(plainCall(options, () => rewinds.plan(session, prompt))),
+      rewind: (session, prompt, options) => call(options, (own) => rewinds.rewind(session, prompt, own)),
+      edit: (session, prompt, options) => call(options, (own) => rewinds.edit(session, prompt, own)),
+      retry: (session, message, options) => call(options, (own) => rewinds.retry(session, message, own)),
     },
     turns: {
       run: (session, start, body, options) =>

@@ -14,6 +14,7 @@ import { queryViewLaws } from "./query-view.ts"
 import { queueHistoryLaws } from "./queue-histories.ts"
 import { queueSendingLaws } from "./queue-sending.ts"
 import { queueLaws } from "./queue.ts"
+import { rewindLaws } from "./rewind.ts"
 import { sessionLaws } from "./session.ts"
 import { streamLaws } from "./stream.ts"
 import { turnEventLaws } from "./turn-event.ts"
@@ -39,6 +40,7 @@ export const laws: ReadonlyArray<Law> = [
   ...queueLaws,
   ...queueSendingLaws,
   ...queueHistoryLaws,
+  ...rewindLaws,
   ...conversationLaws,
   ...usageLaws,
   ...ownTableLaws,

@@ -10,11 +10,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
-import { historyReader, toMessageEntry } from "../history/read.ts"
+import { historyReader } from "../history/read.ts"
 import type { InvalidBoundary } from "../history/program.ts"
 import { checkId, Ids } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
-import type { EntryRow } from "../message/model.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { MessageNotFound } from "../message/program.ts"
 import { locate, WorkspacePath } from "../project/workspace.ts"
@@ -108,8 +107,7 @@ export class Forks extends Context.Service<
       const ids = yield* Ids
       const instance = yield* Instance
       const { dialect, idPrefix, paths, workspaces } = settings
-      const { usesOf } = historyReader(storage, settings)
-      const usesOfRow = (row: EntryRow) => usesOf(toMessageEntry(dialect.name, row))
+      const { usesOfRow } = historyReader(storage, settings)
       const { make } = makeForks({ storage, settings, instance })
 
       const mintId = Effect.flatMap(ids.mint(idPrefix), (id) => checkId("id", id))

@@ -23,14 +23,17 @@ import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
 import type { RunActive } from "../turn/fence.ts"
-import { expectedFields, writeFields, writingOf } from "../write-options.ts"
+import { writeFields, writingOf } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
+import { checkMoveOptions } from "./input.ts"
+import type { MoveOptions } from "./input.ts"
 import type { MoveReason } from "./model.ts"
 import * as program from "./program.ts"
 import type { BranchInUse, BranchNotFound, Destination, Moved } from "./program.ts"
 
 export { BranchInUse, BranchNotFound } from "./program.ts"
 export type { Destination, Moved } from "./program.ts"
+export type { MoveOptions } from "./input.ts"
 export { keptMoves } from "./model.ts"
 
 /** A move of the head, as the journal has it. Ids are absent where the place no longer exists; `null` is the root. */
@@ -41,15 +44,6 @@ export interface HeadMove {
   readonly reason: MoveReason
   /** Milliseconds since 1970. */
   readonly at: number
-  readonly author?: string
-}
-
-export interface MoveOptions extends TransactOptions {
-  /** Fails with `HeadMoved` unless this message is at the head; `null` is the root. Default: any head. */
-  readonly expectedHead?: string | null
-  /** Fails with `HeadMoved` unless the session's `headVersion` is this. Default: any. */
-  readonly expectedVersion?: number
-  /** Who moves it, for the journal. */
   readonly author?: string
 }
 
@@ -216,7 +210,6 @@ const notBlank = z.refine<string>((name) => name.trim() !== "", "must not be bla
 const AutomaticName = Text.check(notBlank, z.maxLength(40))
 const ManualName = Text.check(notBlank, z.maxLength(80))
 const NameOptionsInput = z.strictObject({ ...writeFields, automatic: z.optional(z.boolean()) })
-const MoveOptionsInput = z.strictObject({ ...writeFields, ...expectedFields, author: z.optional(Text) })
 const MovesQueryInput = z.strictObject({
   before: z.optional(z.int()),
   limit: z._default(z.int().check(z.minimum(1), z.maximum(250)), 50),
@@ -232,10 +225,3 @@ const checkDestination = (field: string, value: unknown): Effect.Effect<Destinat
           problem: "must be a message id, the number of a branch, or null for the root",
         }),
       )
-
-const checkMoveOptions = (given: MoveOptions) =>
-  Effect.map(checkInput(MoveOptionsInput, given, "options"), ({ author, durability, ...expected }) => ({
-    author,
-    expected,
-    writing: writingOf(durability),
-  }))

@@ -52,7 +52,8 @@ const beginningOfRound = (
   return begin === boundary ? undefined : entries[begin]
 }
 
-const readReplayed = fn(function* (_tx, treeId: string, stretches: ReadonlyArray<Stretch>) {
+/** The entries on stretches that are replayed, oldest first. */
+export const readReplayed = fn(function* (_tx, treeId: string, stretches: ReadonlyArray<Stretch>) {
   const entries: Array<Readonly<EntryRow>> = []
   for (const part of inParts(stretches)) {
     for (const row of yield* readStretches(treeId, part)) {

@@ -146,7 +146,8 @@ const nearestCut = ({ at, parts, rows }: TurnOnPath): Readonly<EntryRow> | undef
 /** Whether it is an entry behind which a path may be cut, rounds aside. */
 const isCut = (row: Row): row is Readonly<EntryRow> => !isUnreadable(row) && problemOf(row) === undefined
 
-const problemOf = (entry: Readonly<EntryRow>): string | undefined => {
+/** Why an entry is none that a path may be cut at, rounds aside. */
+export const problemOf = (entry: Readonly<EntryRow>): string | undefined => {
   if (entry.kind !== "message") return `is no message, but of kind ${entry.kind}`
   if (entry.draft === true) return "is still being written"
   return isDisplayed(entry) ? undefined : "is hidden"

@@ -17,6 +17,7 @@ import type { HistoryPlan } from "./program.ts"
 import { messagesOf, render } from "./render.ts"
 import type { MessageEntry, RenderEntry, RenderRepair } from "./render.ts"
 import { toolUses } from "./rounds.ts"
+import type { UsesOf } from "./boundary.ts"
 import type { ToolUse } from "./rounds.ts"
 import { inParts, readStretches } from "./stretches.ts"
 
@@ -46,6 +47,8 @@ export interface HistoryReader {
   ) => Effect.Effect<HistoryPart, InvalidInput | StorageError>
   /** The calls and results in a message. */
   readonly usesOf: (entry: MessageEntry) => ReadonlyArray<ToolUse>
+  /** The same, of a message as it is stored. */
+  readonly usesOfRow: UsesOf
   readonly resultsOf: program.ResultsOf
 }
 
@@ -81,7 +84,8 @@ export const historyReader = (storage: Storage["Service"], settings: SkeinSettin
     }
     return history
   })
-  return { read, readPart, usesOf, resultsOf }
+  const usesOfRow: UsesOf = (row) => usesOf(toMessageEntry(dialect.name, row))
+  return { read, readPart, usesOf, usesOfRow, resultsOf }
 }
 
 export const summaryOf = ({ summary }: HistoryPlan): ReadonlyArray<RenderEntry> =>

@@ -18,7 +18,6 @@ import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
 import { checkId, Ids } from "../id.ts"
 import { checkInput } from "../input.ts"
-import type { EntryRow } from "../message/model.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import type { IdConflict, SessionNotFound } from "../session/program.ts"
@@ -32,7 +31,7 @@ import { checkWriteOptions } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import * as program from "./program.ts"
 import type { InvalidBoundary } from "./program.ts"
-import { historyReader, summaryOf, toMessageEntry } from "./read.ts"
+import { historyReader, summaryOf } from "./read.ts"
 import type { ModelHistory } from "./read.ts"
 import type { MessageEntry } from "./render.ts"
 import { PartsRenderer } from "./render-parts.ts"
@@ -170,7 +169,7 @@ export class History extends Context.Service<
       const settings = yield* Settings
       const ids = yield* Ids
       const { dialect, dialects } = settings
-      const { read, readPart, resultsOf, usesOf } = historyReader(storage, settings)
+      const { read, readPart, resultsOf, usesOf, usesOfRow } = historyReader(storage, settings)
 
       /** The id of an entry that an operation makes once. */
       const entryId = (sessionId: string, prefix: string, operationId: string | undefined) =>
@@ -256,7 +255,6 @@ export class History extends Context.Service<
             tokensAfter: input.tokensAfter,
             operationId: input.operationId,
           }
-          const usesOfRow = (row: EntryRow) => usesOf(toMessageEntry(dialect.name, row))
           const compacting = storage.transact(
             program.compact(settings, sessionId, wanted, { epoch, expectedHead }, usesOfRow, now),
             options,

@@ -5,9 +5,10 @@
  * before anything is written. The epoch alone decides: an owner that is late, but was not superseded, is let through.
  */
 import * as Data from "effect/Data"
-import type { EntryRow } from "../message/model.ts"
+import type { EntryRef, EntryRow } from "../message/model.ts"
 import type { ActiveTurn, SessionRow } from "../session/model.ts"
 import { fn } from "../storage/transaction.ts"
+import type { TurnRow } from "./model.ts"
 
 /** Whether the instance that runs a turn is gone: as the system tells, as far as it can. */
 export type OwnerGone = "yes" | "no" | "unknown"
@@ -77,6 +78,12 @@ export const requireWriter = fn(function* (_tx, session: SessionRow, epoch: numb
   yield* requireIdle(session)
   return undefined
 })
+
+/** The first entry of a turn, or what it began with where it wrote nothing; also while it runs. */
+export const firstOf = (session: SessionRow, turn: Readonly<TurnRow>): EntryRef | undefined => {
+  const { first, last } = turn.epoch === session.activeTurn?.epoch ? session.activeTurn : turn
+  return first ?? last
+}
 
 /** A session whose running turn has written: its lease begins anew, and it knows what it wrote. */
 export const renewed = (row: SessionRow, now: number, rows: ReadonlyArray<EntryRow> = []): SessionRow => {

@@ -140,7 +140,13 @@ type StartPlan = Pick<BeginPlan, "move" | "placement" | "entries" | "adopted" | 
 const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: ReadonlyArray<EntryRow>, now: number) {
   const plain = { move: undefined, entries: [], adopted: undefined, stored: undefined, sending: undefined }
   if (start._tag === "Edit" || start._tag === "Retry") {
-    const move = yield* planSibling(session, start)
+    const { message } = start
+    const move: BeginPlan["move"] = yield* planSibling(
+      session,
+      start._tag === "Edit"
+        ? { reason: "edit", message, field: "start.edit" }
+        : { reason: "retry", message, field: "start.retry" },
+    )
     const placement: Placement =
       move === undefined ? yield* placeAtHead(session) : yield* placeBehind(session, move.to.ref, move.to.facts)
     const plan: StartPlan = { ...plain, placement, move, entries: start._tag === "Edit" ? [start.entry] : [] }
@@ -179,26 +185,34 @@ const planStart = fn(function* (tx, session: SessionRow, start: Start, waiting: 
   return plan
 })
 
-/** Where the head goes so that what comes next is a sibling of a message. `undefined`: it stands there. */
-const planSibling = fn(function* (tx, session: SessionRow, start: Extract<Start, { readonly message: string }>) {
-  const entry = yield* requireEntry(session, start.message)
-  if (start._tag === "Edit" && !isPrompt(entry)) {
+/** What is to be said again, beside itself: another wording of a prompt, or another answer. */
+export interface Sibling {
+  readonly reason: "edit" | "retry"
+  readonly message: string
+  /** What the caller calls `message`, for errors. */
+  readonly field: string
+}
+
+/** Where the head goes so that what comes next is a sibling of a message. `undefined`: it stands there. RWD-04 */
+export const planSibling = fn(function* (tx, session: SessionRow, { field, message, reason }: Sibling) {
+  const entry = yield* requireEntry(session, message)
+  if (reason === "edit" && !isPrompt(entry)) {
     const problem = "must name something that the user said"
-    return yield* tx.fail(new InvalidInput({ field: "start.edit", value: start.message, problem }))
+    return yield* tx.fail(new InvalidInput({ field, value: message, problem }))
   }
-  if (start._tag === "Retry" && entry.role === "tool") {
+  if (reason === "retry" && entry.role === "tool") {
     const problem = "is a tool result: name the message that made the call, or the prompt"
     return yield* tx.fail(new InvalidBoundary({ sessionId: session.id, boundary: entry.id, problem }))
   }
   const place: EntryRef =
-    start._tag === "Retry" && isPrompt(entry) ? refOf(entry) : yield* placeBefore(entry, session.treeId)
+    reason === "retry" && isPrompt(entry) ? refOf(entry) : yield* placeBefore(entry, session.treeId)
   if (isSamePlace(place, session.head)) return undefined
   const to = yield* standAt(session, place)
   if (to === undefined) {
     const problem = "follows a message that is gone"
     return yield* tx.fail(new InvalidBoundary({ sessionId: session.id, boundary: entry.id, problem }))
   }
-  return { to, reason: start._tag === "Edit" ? ("edit" as const) : ("retry" as const) }
+  return { to, reason }
 })
 
 /** A prompt that was submitted before, when it can still begin a turn; `undefined` when it was not. */
