@@ -20,11 +20,11 @@ export { Messages } from "./message/service.ts"
 export { Projects } from "./project/service.ts"
 export { Maintenance } from "./maintenance/service.ts"
 export { QueryViews } from "./query-view/service.ts"
-export { FileFault, FileHistory } from "./rewind/file-history.ts"
+export { FileFault } from "./rewind/file-history.ts"
 export type {
   Eligibility,
   FileEffect,
-  FileHistoryService,
+  FileHistory,
   FilePlan,
   FileRewind,
   FileRun,

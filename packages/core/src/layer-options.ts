@@ -9,6 +9,7 @@ import type { Dialect } from "./history/dialect.ts"
 import type { Workspaces } from "./fork/workspaces.ts"
 import { checkInput, Text } from "./input.ts"
 import { coreTables } from "./schema.ts"
+import type { FileHistory } from "./rewind/file-history.ts"
 import { Name } from "./session/input.ts"
 import type { PathPolicy } from "./settings.ts"
 import { InvalidInput } from "./storage/error.ts"
@@ -41,6 +42,8 @@ export interface LayerOptions extends StorageOptions {
   }
   /** Makes workspaces for forks, such as git worktrees. Default: none, so that a fork is told a directory that is there. */
   readonly workspaces?: Workspaces
+  /** Takes files back with a rewind. Default: none, so that rewinds are about the conversation alone. */
+  readonly fileHistory?: FileHistory
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -88,6 +91,16 @@ const LayerOptionsInput = z.strictObject({
   checkpointMs: z.optional(z.number().check(z.nonnegative())),
   prices: z.optional(PriceTableInput),
   workspaces: z.optional(z.object({ prepare: aFunction, remove: aFunction })),
+  fileHistory: z.optional(
+    z.object({
+      eligible: aFunction,
+      plan: aFunction,
+      apply: aFunction,
+      verify: aFunction,
+      rollback: aFunction,
+      prune: aFunction,
+    }),
+  ),
   busyBudget: z.optional(z.number().check(z.nonnegative())),
   verify: z.optional(z.boolean()),
 })

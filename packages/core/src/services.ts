@@ -56,6 +56,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   checkpointMs: options.checkpointMs ?? defaultSettings.checkpointMs,
   prices: options.prices,
   workspaces: options.workspaces,
+  fileHistory: options.fileHistory,
   ring: { ...defaultSettings.ring, ...options.ring },
 })
 

@@ -7,6 +7,7 @@ import { dialects, type Dialect, type Dialects } from "./history/dialect.ts"
 import { generic } from "./history/dialects/generic.ts"
 import type { PriceTable } from "./usage/prices.ts"
 import type { Workspaces } from "./fork/workspaces.ts"
+import type { FileHistory } from "./rewind/file-history.ts"
 import type { RingLimits } from "./stream/ring.ts"
 
 /** How workspaces are compared: PRJ-04. */
@@ -35,6 +36,8 @@ export interface SkeinSettings {
   readonly ring: RingLimits
   /** Makes workspaces for forks. Absent: forks work where there is a directory already. */
   readonly workspaces: Workspaces | undefined
+  /** Takes files back. Absent: rewinds are about the conversation alone. */
+  readonly fileHistory: FileHistory | undefined
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -46,6 +49,7 @@ export const defaultSettings: SkeinSettings = {
   checkpointMs: 2_000,
   prices: undefined,
   workspaces: undefined,
+  fileHistory: undefined,
   ring: { frames: 2_000, bytes: 8 * 1024 * 1024 },
 }
 

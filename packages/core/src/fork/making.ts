@@ -9,7 +9,10 @@ import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
 import type { UsesOf } from "../history/boundary.ts"
 import { checkInput } from "../input.ts"
+import { asked, problemOf } from "../host.ts"
+import { makeHolding } from "../operation/holding.ts"
 import type { OperationRow } from "../operation/model.ts"
+import { change, drop } from "../operation/program.ts"
 import { copyOf } from "../value.ts"
 import { locate, WorkspacePath } from "../project/workspace.ts"
 import { RunLocation } from "../session/model.ts"
@@ -37,23 +40,9 @@ export type Wanted = NewFork & Pick<Parameters<typeof saga.begin>[2], "operation
 const pollMs = 200
 
 export const makeForks = ({ instance, settings, storage }: Makers) => {
-  const { host, lease, live, owner } = instance
+  const { live, owner } = instance
+  const { holderAt, renewed, takenOver } = makeHolding({ instance, storage })
   const now = Clock.currentTimeMillis
-  const holderAt = (at: number, beat: number) => ({ owner, host, beat, lease, until: at + lease })
-
-  /** Renews the lease while something else goes on. */
-  const renewed = <A, E, R>(key: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-    const renew = Effect.gen(function* () {
-      for (let beat = 1; ; beat++) {
-        yield* Effect.sleep(lease / 3)
-        const holder = holderAt(yield* now, beat)
-        // What cannot be renewed now is renewed the next time.
-        yield* Effect.ignore(storage.transact(saga.change({ key, owner }, { holder })))
-      }
-    })
-    return Effect.raceFirst(work, renew)
-  }
-
   const failed = (row: Readonly<OperationRow>, cause: unknown) =>
     new WorkspaceFailed({ sessionId: row.sessionId, problem: problemOf(cause), cause })
 
@@ -75,11 +64,11 @@ export const makeForks = ({ instance, settings, storage }: Makers) => {
       const held = { key: row.id, owner }
       const stage: saga.Stage = "removing"
       const holder = holderAt(yield* now, 0)
-      const changed = yield* storage.transact(saga.change(held, { holder, stage }))
+      const changed = yield* storage.transact(change(held, { holder, stage }))
       if (changed === undefined) return false
       const removed = yield* Effect.exit(asked(() => workspaces.remove(saga.makingOf(row).request)))
       if (removed._tag === "Failure") return false
-      yield* storage.transact(saga.drop(held))
+      yield* storage.transact(drop(held))
       return true
     })
 
@@ -127,23 +116,13 @@ export const makeForks = ({ instance, settings, storage }: Makers) => {
     }
   })
 
-  /** Takes an operation whose holder is gone; `undefined`: it is not, or somebody else was faster. */
-  const takenOver = Effect.fnUntraced(function* (row: Readonly<OperationRow>) {
-    const { holder, id } = row
-    if (holder === undefined) return undefined
-    if (!(yield* instance.judge(id, holder)).isOver) return undefined
-    const { beat, owner: before } = holder
-    const mine = holderAt(yield* now, 0)
-    return yield* storage.transact(saga.change({ key: id, owner: before, beat }, { holder: mine }))
-  })
-
   /** Finishes or takes back what dead processes have left: a fork whose workspace is there is made, any other is not. */
   const recover = Effect.fnUntraced(function* () {
     const made: Array<string> = []
     let undone = 0
     let next: string | undefined
     do {
-      const page = yield* storage.read(saga.listUnfinished(settings, next))
+      const page = yield* storage.read(saga.listForks(settings, next))
       if (page.operations.length > 0) yield* live
       for (const operation of page.operations) {
         const held = yield* takenOver(operation)
@@ -162,14 +141,5 @@ export const makeForks = ({ instance, settings, storage }: Makers) => {
 
   return { make, recover }
 }
-
-/** What a host answers, as an effect. One that throws fails. */
-const asked = <A>(question: () => Effect.Effect<A, unknown> | PromiseLike<A>): Effect.Effect<A, unknown> =>
-  Effect.suspend(() => {
-    const answer = question()
-    return Effect.isEffect(answer) ? answer : Effect.tryPromise({ try: () => answer, catch: (cause) => cause })
-  }).pipe(Effect.catchDefect(Effect.fail))
-
-const problemOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 const Prepared = z.strictObject({ workspace: WorkspacePath, runLocation: z.optional(RunLocation) })

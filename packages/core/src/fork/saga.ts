@@ -8,6 +8,8 @@
 import type { UsesOf } from "../history/boundary.ts"
 import { OperationTable, receiptsKept } from "../operation/model.ts"
 import type { Holder, OperationRow } from "../operation/model.ts"
+import { findHeld, listUnfinished } from "../operation/program.ts"
+import type { HeldBy } from "../operation/program.ts"
 import { ProjectTable } from "../project/model.ts"
 import { showAgain } from "../project/program.ts"
 import type { Workspace } from "../project/workspace.ts"
@@ -16,7 +18,7 @@ import type { Scope } from "../scope.ts"
 import { SessionTable } from "../session/model.ts"
 import type { RunLocation, SessionRow } from "../session/model.ts"
 import { requireSession } from "../session/program.ts"
-import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
+import { fn } from "../storage/transaction.ts"
 import { findOperation, placedIn, planFork } from "./program.ts"
 import type { Named, NewFork } from "./program.ts"
 import type { PreparedWorkspace, WorkspaceRequest } from "./workspaces.ts"
@@ -83,28 +85,6 @@ export const begin = fn(function* (
   return { operation, isNew: true }
 })
 
-/** An operation that somebody holds in a certain state. */
-export interface HeldBy {
-  readonly key: string
-  readonly owner: string
-  /** What its lease counted when it was seen. Absent: whatever. */
-  readonly beat?: number
-}
-
-/** The operation, unless it is finished, gone, or not held as it was seen. */
-const findHeld = fn(function* (tx, { beat, key, owner }: HeldBy) {
-  const row = yield* tx.get(OperationTable, [key])
-  const holder = row?.unfinished === undefined ? undefined : row.holder
-  const isHeld = holder?.owner === owner && (beat === undefined || beat === holder.beat)
-  return isHeld ? row : undefined
-})
-
-/** Changes an operation of its holder; `undefined`: it is not its any more. */
-export const change = fn(function* (tx, held: HeldBy, fields: Pick<OperationRow, "holder" | "stage">) {
-  if ((yield* findHeld(held)) === undefined) return undefined
-  return tx.update(OperationTable, [held.key], (row) => ({ ...row, ...fields }))
-})
-
 /** Notes what the host has made. */
 export const notePrepared = fn(function* (tx, held: HeldBy, prepared: PreparedWorkspace) {
   if ((yield* findHeld(held)) === undefined) return undefined
@@ -140,22 +120,8 @@ export const publish = fn(function* (
   return session
 })
 
-/** Forgets an operation that came to nothing. */
-export const drop = fn(function* (tx, held: HeldBy) {
-  if ((yield* findHeld(held)) !== undefined) tx.remove(OperationTable, [held.key])
-})
-
 /** The forks that are not finished, behind one of them: at most 500. */
-export const listUnfinished = fn(function* (tx, scope: Scope, after: string | undefined) {
-  const rows = yield* tx.range(OperationTable, "byUnfinished", {
-    prefix: [unfinishedFork],
-    ...(after !== undefined && { after: [unfinishedFork, after] as const }),
-    unreadable: "keep",
-  })
-  const readable = rows.filter((row): row is Readonly<OperationRow> => !isUnreadable(row))
-  const last = rows.at(-1)
-  return {
-    operations: readable.filter((row) => isSeen(scope, makingOf(row).session)),
-    next: rows.length < maxRange || last === undefined ? undefined : isUnreadable(last) ? String(last.key[0]) : last.id,
-  }
+export const listForks = fn(function* (_tx, scope: Scope, after: string | undefined) {
+  const { next, operations } = yield* listUnfinished(unfinishedFork, after)
+  return { operations: operations.filter((row) => isSeen(scope, makingOf(row).session)), next }
 })

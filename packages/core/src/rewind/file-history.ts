@@ -10,11 +10,13 @@
  * Not promised: that nobody else writes the files meanwhile. An implementation looks at what it is about to overwrite. And
  * `undo` of a rewind moves the head alone: files stay as they are.
  */
-import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import type * as Effect from "effect/Effect"
+import type { Answer } from "../host.ts"
 
-/** Files cannot be read or written, or are not as they have to be. */
+/**
+ * Files cannot be read or written, or are not as they have to be. An implementation may fail with anything; with this it
+ * also says which file.
+ */
 export class FileFault extends Data.TaggedError("FileFault")<{
   /** In words that end a sentence about the path, or about the files: "was changed since". */
   readonly problem: string
@@ -78,15 +80,21 @@ export interface FilePlan {
 /** Whether the files of a session can be taken back at all, and if not, why: in words that end a sentence about them. */
 export type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string }
 
-export interface FileHistoryService {
+/**
+ * Takes files back. Every function answers with an effect or with a promise.
+ *
+ * @example
+ * const skein = await Skein.open(sqlite({ url: "file:chat.db" }), { fileHistory })
+ */
+export interface FileHistory {
   /**
    * Whether files of a session can be taken back. Changes nothing. Sessions that are not `ready` are never asked about.
    *
    * A session of which nothing was recorded is eligible: its plans are empty. One whose workspace is gone is not.
    */
-  readonly eligible: (session: FileSession) => Effect.Effect<Eligibility, FileFault>
+  readonly eligible: (session: FileSession) => Answer<Eligibility>
   /** What `apply` would do now. Changes nothing. */
-  readonly plan: (rewind: FileRewind) => Effect.Effect<FilePlan, FileFault>
+  readonly plan: (rewind: FileRewind) => Answer<FilePlan>
   /**
    * Takes changes back, and keeps what `rollback` needs, on disk, before it touches the first file.
    *
@@ -95,12 +103,12 @@ export interface FileHistoryService {
    *
    * @param hash  of the plan that was made for these very turns just before
    */
-  readonly apply: (run: FileRun, hash: string) => Effect.Effect<void, FileFault>
+  readonly apply: (run: FileRun, hash: string) => Answer<void>
   /**
    * Looks whether files are what `apply` was to make of them, on disk. Changes nothing. Called once `apply` has succeeded,
    * right before the head moves.
    */
-  readonly verify: (run: FileRun) => Effect.Effect<void, FileFault>
+  readonly verify: (run: FileRun) => Answer<void>
   /**
    * Makes files what they were before `apply`. A file that is no longer as `apply` left it was written by somebody since,
    * and is left alone.
@@ -108,7 +116,7 @@ export interface FileHistoryService {
    * Called again, or for a run that never began, it succeeds and changes nothing. Where it fails it is called again by the
    * next `recover`. Never called once the head has moved.
    */
-  readonly rollback: (run: FileRun) => Effect.Effect<void, FileFault>
+  readonly rollback: (run: FileRun) => Answer<void>
   /**
    * Forgets what is kept of turns that were recorded before a time, and of runs that were made before it, the oldest
    * first. Their changes can then no longer be taken back; `plan` names such turns as unknown.
@@ -117,10 +125,5 @@ export interface FileHistoryService {
    * @param limit   how many turns are forgotten at most, 1 or more
    * @returns how many were. Fewer than `limit`: there are no more.
    */
-  readonly prune: (before: number, limit: number) => Effect.Effect<number, FileFault>
+  readonly prune: (before: number, limit: number) => Answer<number>
 }
-
-/** What takes files back. Absent unless the host gives it: then rewinds are about the conversation alone. */
-export class FileHistory extends Context.Reference<FileHistoryService | undefined>("@skein/core/rewind/FileHistory", {
-  defaultValue: () => undefined,
-}) {}
