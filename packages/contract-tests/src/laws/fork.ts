@@ -8,6 +8,7 @@ import { History } from "@skein/core/history"
 import { Maintenance } from "@skein/core/maintenance"
 import { Messages } from "@skein/core/message"
 import { Projects } from "@skein/core/project"
+import { Rewinds } from "@skein/core/rewind"
 import { Sessions } from "@skein/core/session"
 import { Turns } from "@skein/core/turn"
 import { Unavailable } from "@skein/core/storage"
@@ -317,8 +318,15 @@ export const forkLaws: ReadonlyArray<Law> = [
       )
       yield* checkout(made.id, "a1")
       equal([yield* pathOf(made.id), (yield* session(made.id)).preview], [[], ""])
+      // Before its beginning nobody could tell what it says from what it has inherited.
+      for (const to of ["u1", null]) equal(yield* outcomeOf(checkout(made.id, to)), { failed: "InvalidBoundary" })
+      const rewinding = Rewinds.use((rewinds) => rewinds.rewind(made.id, "u1"))
+      equal(yield* outcomeOf(rewinding), { failed: "InvalidBoundary" })
       equal(yield* pathOf("s"), ["u1", "a1"])
       equal(yield* listed, ["s"])
+      yield* Heads.use((heads) => heads.undo(made.id))
+      // What grows out of it is a conversation like any other, with all that was said.
+      equal(yield* pathOf((yield* fork(made.id)).id), ["u1", "a1", "u2", "a2"])
     }).pipe(withServices(store)),
   ),
 

@@ -4,6 +4,7 @@
 import type { Law } from "../law.ts"
 import { amendmentLaws } from "./amendment.ts"
 import { conversationLaws } from "./conversations/index.ts"
+import { familyLaws } from "./families/index.ts"
 import { forkLaws } from "./fork.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
@@ -30,6 +31,7 @@ export const laws: ReadonlyArray<Law> = [
   ...messageLaws,
   ...headLaws,
   ...forkLaws,
+  ...familyLaws,
   ...historyLaws,
   ...amendmentLaws,
   ...turnLaws,

@@ -23,7 +23,6 @@ import { SessionTable } from "../session/model.ts"
 import type { RunLocation, SessionRow } from "../session/model.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
-import { shownOf } from "../session/shown.ts"
 import { forkTitleFields, joinTitle, splitTitle } from "../session/title.ts"
 import { key } from "../storage/key.ts"
 import { fn, isUnreadable } from "../storage/transaction.ts"
@@ -105,12 +104,10 @@ export const placedIn = (row: SessionRow, workspace: Workspace, runLocation?: Ru
 
 /** The row of a new session that stands behind an entry of another one, or at the root. */
 const inherit = fn(function* (_tx, source: SessionRow, entry: Readonly<EntryRow> | undefined, id: string, now: number) {
-  const { agent, displayFrom, model, owner, projectId, runLocation, spelledKey, treeId, workspaceDir, workspaceKey } =
-    source
+  const { agent, model, owner, projectId, runLocation, spelledKey, treeId, workspaceDir, workspaceKey } = source
   const base = entry === undefined ? root : refOf(entry)
   const facts = entry?.facts ?? noFacts
-  const prompt = shownOf(source, facts).prompts === 0 ? undefined : facts.lastPrompt
-  const [last] = prompt === undefined ? [] : yield* entriesAt(treeId, [prompt])
+  const [last] = facts.lastPrompt === undefined ? [] : yield* entriesAt(treeId, [facts.lastPrompt])
   return freshSession({
     id,
     treeId,
@@ -122,8 +119,6 @@ const inherit = fn(function* (_tx, source: SessionRow, entry: Readonly<EntryRow>
     head: entry === undefined ? base : { ...base, id: entry.id },
     facts,
     preview: last === undefined || isUnreadable(last) ? "" : (last.preview ?? ""),
-    // What a side conversation does not show, forks of it do not show either.
-    ...(displayFrom !== undefined && { displayFrom }),
     ...(agent !== undefined && { agent }),
     ...(model !== undefined && { model }),
     ...(owner !== undefined && { owner }),

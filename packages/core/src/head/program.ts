@@ -5,6 +5,7 @@
  * move. `undo` takes the last move back that was not taken back, `redo` makes it again; each is a move itself.
  */
 import * as Data from "effect/Data"
+import { InvalidBoundary } from "../history/program.ts"
 import { BranchTable, EntryTable, noFacts, root, trailLength } from "../message/model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts } from "../message/model.ts"
 import { entriesAt, isOnPath, lastEntries, readPath, reaches } from "../message/path.ts"
@@ -181,8 +182,15 @@ export type Destination = string | number | null
 
 /** Reads where a destination is. */
 export const planMove = fn(function* (tx, session: SessionRow, to: Destination) {
-  if (to === null) return atRoot
-  if (typeof to === "string") return yield* standOn(session, yield* requireEntry(session, to))
+  if (to === null) {
+    yield* requireShown(session, root, null)
+    return atRoot
+  }
+  if (typeof to === "string") {
+    const entry = yield* requireEntry(session, to)
+    yield* requireShown(session, entry, entry.id)
+    return yield* standOn(session, entry)
+  }
   const branch = yield* requireBranch(session, to)
   const [end] = yield* tx.range(EntryTable, "key", {
     prefix: [session.treeId, branch.branch],
@@ -191,6 +199,19 @@ export const planMove = fn(function* (tx, session: SessionRow, to: Destination) 
   })
   if (end === undefined) return yield* tx.fail(new BranchNotFound({ sessionId: session.id, branch: to }))
   return yield* standOn(session, end)
+})
+
+/**
+ * Fails with `InvalidBoundary` where a head may not stand: a side conversation does not go back to before its beginning,
+ * for what it says there nobody could tell from what it has inherited.
+ */
+export const requireShown = fn(function* (tx, session: SessionRow, place: EntryRef, id: string | null) {
+  const { displayFrom, id: sessionId, treeId } = session
+  if (displayFrom === undefined) return
+  const path = yield* readPath(treeId, place, noFacts, reaches(displayFrom))
+  if (isOnPath(path, displayFrom)) return
+  const problem = "is before what this side conversation shows"
+  return yield* tx.fail(new InvalidBoundary({ sessionId, boundary: id, problem, nearest: displayFrom.id }))
 })
 
 /** A branch that the session owns, or `BranchNotFound`. */

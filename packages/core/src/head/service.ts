@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
+import type { InvalidBoundary } from "../history/program.ts"
 import { checkId, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
@@ -77,6 +78,7 @@ export class Heads extends Context.Service<
      * @throws MessageNotFound  the session does not see the message
      * @throws BranchNotFound   the session owns no such branch
      * @throws HeadMoved        the head is not at `expectedHead`
+     * @throws InvalidBoundary  it is before the beginning of a side conversation
      * @throws RunActive        a turn runs
      * @see HED-01, HED-02
      */
@@ -84,7 +86,7 @@ export class Heads extends Context.Service<
       sessionId: string,
       to: Destination,
       options?: MoveOptions,
-    ) => Effect.Effect<Moved, MessageNotFound | BranchNotFound | HeadMoved | RunActive | Absent>
+    ) => Effect.Effect<Moved, MessageNotFound | BranchNotFound | HeadMoved | InvalidBoundary | RunActive | Absent>
     /**
      * Takes the last move back that was not taken back. `undefined`: there is none, it was forgotten, or the place is gone.
      *
@@ -129,7 +131,7 @@ export class Heads extends Context.Service<
       options?: DeleteOptions,
     ) => Effect.Effect<
       { readonly removed: number; readonly head: string | null },
-      BranchNotFound | BranchInUse | MessageNotFound | HeadMoved | RunActive | Absent
+      BranchNotFound | BranchInUse | MessageNotFound | HeadMoved | InvalidBoundary | RunActive | Absent
     >
   }
 >()("@skein/core/head/Heads") {

@@ -255,6 +255,8 @@ export class Imports extends Context.Service<
         const published = yield* Effect.catchTags(storage.transact(publishing), {
           MessageNotFound: (cause) => Effect.fail(gone(session.id, cause)),
           BranchNotFound: (cause) => Effect.fail(gone(session.id, cause)),
+          // Only side conversations have it, and none is imported.
+          InvalidBoundary: Effect.die,
         })
         yield* annotate(() => ({ "skein.session": arrival.draft.id, "skein.messages": walked.added }))
         const brought: Brought = {

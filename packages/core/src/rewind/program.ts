@@ -23,6 +23,7 @@ import { applyCancelling, planCancelling } from "../queue/ties.ts"
 import type { Cancelling } from "../queue/ties.ts"
 import type { SessionRow } from "../session/model.ts"
 import { IdConflict, OperationConflict, requireSession } from "../session/program.ts"
+import { hiddenOf } from "../session/shown.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
@@ -72,14 +73,18 @@ const requirePrompt = fn(function* (_tx, session: SessionRow, messageId: string)
   const prompt = yield* requireEntry(session, messageId)
   const { facts, head } = yield* standing(session)
   const path: Path = yield* readPath(session.treeId, head, facts, reaches(prompt))
-  const problem = isOnPath(path, prompt) ? problemAsTarget(prompt) : "is not on the path"
+  const problem = isOnPath(path, prompt) ? problemAsTarget(session, prompt) : "is not on the path"
   if (problem === undefined) return { prompt, facts, path }
-  const nearest = yield* promptNumber(session.treeId, head, facts, prompt.facts.prompts)
+  const first = hiddenOf(session).prompts + 1
+  const wanted = Math.max(prompt.facts.prompts, first)
+  const nearest = facts.prompts < first ? undefined : yield* promptNumber(session.treeId, head, facts, wanted)
   return yield* refuse(session, prompt, problem, nearest?.id)
 })
 
-const problemAsTarget = (entry: Readonly<EntryRow>): string | undefined =>
-  problemOf(entry) ?? (entry.role === "user" ? undefined : "was not said by the user")
+const problemAsTarget = (session: SessionRow, entry: Readonly<EntryRow>): string | undefined => {
+  if (entry.facts.prompts <= hiddenOf(session).prompts) return "is before what this side conversation shows"
+  return problemOf(entry) ?? (entry.role === "user" ? undefined : "was not said by the user")
+}
 
 /** The prompt of a path that has this number, or the nearest number that there is. */
 const promptNumber = fn(function* (_tx, treeId: string, head: EntryRef, facts: Facts, number: number) {

@@ -6,7 +6,7 @@
  * A concept that begins or ends turns in a commit of its own composes the halves: `planBegin` and `applyBegin`, `planEnd`
  * and `applyEnd`.
  */
-import { applyNewMove, standAt } from "../head/program.ts"
+import { applyNewMove, requireShown, standAt } from "../head/program.ts"
 import type { Stand } from "../head/program.ts"
 import { InvalidBoundary } from "../history/program.ts"
 import { checkShape, readDrafts, settleDrafts, writeDraft } from "../message/draft.ts"
@@ -206,6 +206,7 @@ export const planSibling = fn(function* (tx, session: SessionRow, { field, messa
   }
   const place: EntryRef =
     reason === "retry" && isPrompt(entry) ? refOf(entry) : yield* placeBefore(entry, session.treeId)
+  yield* requireShown(session, place, message)
   if (isSamePlace(place, session.head)) return undefined
   const to = yield* standAt(session, place)
   if (to === undefined) {

@@ -1,0 +1,206 @@
+/**
+ * Random histories of a family of conversations by four clients at once, against an oracle: everything that goes back and
+ * sideways, and everything that removes.
+ *
+ * Guarantee: what calls that were begun together answer, and what they leave, is what they come to one after another in
+ * some order; what a session says, moves, deletes or prunes is seen in no other; and nothing is lost that somebody who is
+ * left can get to.
+ */
+import { sideBoundary } from "@skein/core/fork"
+import type { Services } from "@skein/core"
+import { Sessions } from "@skein/core/session"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import { Difference, equal, show } from "../../equal.ts"
+import { law } from "../../law.ts"
+import type { Law, Store } from "../../law.ts"
+import { makeRandom } from "../../random.ts"
+import type { Random } from "../../random.ts"
+import { openServices } from "../../services.ts"
+import { newFamily, pathTo, run, sees, shownBy } from "./oracle.ts"
+import type { Answer, Family, Kind, Made, Operation, Talk } from "./oracle.ts"
+import { answerTo, glance, seenOf } from "./subject.ts"
+
+/** How many clients do something at once, and how many of their rounds a family lives. */
+const clients = 4
+const roundsOfFamily = 40
+/** Everything is looked at after so many rounds, and in the end. */
+const lookEvery = 8
+/** How many sessions a family has at most. */
+const mostTalks = 12
+
+/** The sessions that a family begins with, and their titles: numbers are counted in each tree. */
+const beginning = new Map([
+  ["s1", "Chores"],
+  ["s2", "Errands (7)"],
+  ["s3", undefined],
+])
+
+interface Called {
+  readonly operation: Operation
+  readonly answer: Answer
+}
+
+/** All orders of a few things, those as given first. */
+function* ordersOf<A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
+  if (items.length < 2) return yield items
+  for (const [i, first] of items.entries()) {
+    for (const rest of ordersOf(items.filter((_, j) => j !== i))) yield [first, ...rest]
+  }
+}
+
+const living = (family: Family): ReadonlyArray<Talk> => [...family.talks.values()].filter(({ deleted }) => !deleted)
+
+const decide = (family: Family, random: Random, name: string): Operation => {
+  // Now and then somebody has not heard yet.
+  const talks = random.nat(12) === 0 ? [...family.talks.values()] : living(family)
+  const talk = random.pick(talks)
+  const session = talk.id
+  const path = pathTo(family, talk.head)
+  const all = [...family.entries.keys()]
+  const seen = all.filter((id) => sees(family, talk, id))
+  const any = (ids: ReadonlyArray<string>) => {
+    const from = random.nat(10) === 0 || ids.length === 0 ? all : ids
+    return from.length === 0 ? "nobody" : random.pick(from)
+  }
+  const prompts = path.filter(({ kind }) => kind === "said").map(({ id }) => id)
+  const choice = random.nat(25)
+  const isFull = living(family).length >= mostTalks
+  if (choice < 9) {
+    const kinds = random.pick<ReadonlyArray<Kind>>([
+      ["said"],
+      ["answered"],
+      ["given"],
+      ["said", "answered"],
+      ["said", "given", "answered"],
+    ])
+    return { do: "append", session, messages: kinds.map((kind, i) => ({ id: `${name}-${i}`, kind })) }
+  }
+  if (choice < 12) return { do: "checkout", session, to: random.nat(8) === 0 ? null : any(seen) }
+  if (choice < 15) return { do: "undo", session }
+  if (choice < 17) return { do: "redo", session }
+  if (choice < 19) return { do: "rewind", session, message: any(prompts) }
+  if (choice === 19) return { do: "edit", session, message: any(seen) }
+  if (choice === 20) return { do: "retry", session, message: any(seen) }
+  if (choice < 24 && !isFull) {
+    return { do: "fork", session, at: random.nat(3) === 0 ? undefined : any(seen) }
+  }
+  return isFull ? { do: "redo", session } : { do: "side", session }
+}
+
+const expectedGlance = (family: Family, talk: Talk): unknown => {
+  if (talk.deleted) return { failed: "SessionDeleted" }
+  const path = pathTo(family, talk.head)
+  const shown = shownBy(family, talk)
+  const prompts = shown.filter(({ kind }) => kind === "said").map(({ id }) => id)
+  return {
+    done: {
+      head: talk.head,
+      title: talk.title,
+      preview: prompts.at(-1) ?? "",
+      counts: { entries: path.length, messages: shown.length, prompts: prompts.length, turns: 0 },
+      shown: shown.map(({ id }) => id),
+      degraded: false,
+      replayed: path.map(({ id }) => (id.startsWith("m") && id.includes("-") ? id : sideBoundary)),
+      prompts: prompts.toReversed(),
+    },
+  }
+}
+
+const isAlike = (actual: unknown, expected: unknown): unknown => {
+  try {
+    equal(actual, expected)
+    return undefined
+  } catch (difference) {
+    return difference
+  }
+}
+
+/** The first order of calls that explains all answers and what was seen after them. */
+const explain = (before: Family, calls: ReadonlyArray<Called>, seen: ReadonlyMap<string, unknown>): Family => {
+  let problem: unknown
+  for (const order of ordersOf(calls)) {
+    let family = before
+    let found: unknown
+    for (const { answer, operation } of order) {
+      const step = run(family, operation, answer)
+      found ??= isAlike(answer, step.answer)
+      if (found !== undefined) break
+      family = step.family
+    }
+    if (found === undefined) {
+      for (const [id, glanced] of seen) {
+        found ??= isAlike({ [id]: glanced }, { [id]: expectedGlance(family, family.talks.get(id)!) })
+      }
+    }
+    if (found === undefined) return family
+    problem ??= found
+  }
+  throw problem
+}
+
+const made = ({ answer }: Called): ReadonlyArray<string> =>
+  "done" in answer && typeof answer.done === "object" && answer.done !== null && "title" in answer.done
+    ? [(answer.done as Made).id]
+    : []
+
+const live = (store: Store, random: Random, told: Array<string>) =>
+  Effect.gen(function* () {
+    const openings = [yield* openServices(store), yield* openServices(store)]
+    const on = <A, E>(i: number, effect: Effect.Effect<A, E, Services>) => Effect.provide(effect, openings[i % 2]!)
+    for (const [id, title] of beginning) {
+      const input = title === undefined ? { id } : { id, title }
+      yield* on(
+        0,
+        Sessions.use((sessions) => sessions.create(input)),
+      )
+    }
+    let family = newFamily(beginning)
+    const glances = (ids: Iterable<string>) =>
+      Effect.map(
+        Effect.all([...ids].map((id, i) => Effect.map(on(i, glance(id)), (found) => [id, found] as const))),
+        (found) => new Map<string, unknown>(found),
+      )
+    for (let round = 1; round <= roundsOfFamily; round++) {
+      const asked = Array.from({ length: clients }, (_, i) =>
+        decide(family, random, `m${round}.${i}`.replace(".", "_")),
+      )
+      const calls = yield* Effect.all(
+        asked.map((operation, i) => Effect.map(on(i, answerTo(operation)), (answer) => ({ operation, answer }))),
+        { concurrency: "unbounded" },
+      )
+      for (const { answer, operation } of calls) told.push(`${round}. ${show(operation)} → ${show(answer)}`)
+      const touched = new Set(calls.flatMap((call) => [call.operation.session, ...made(call)]))
+      family = explain(family, calls, yield* glances(touched))
+      if (round % lookEvery > 0 && round < roundsOfFamily) continue
+      const all = yield* glances(family.talks.keys())
+      const ids = [...family.entries.keys()].slice(-500)
+      for (const talk of family.talks.values()) {
+        equal(all.get(talk.id), expectedGlance(family, talk), `after round ${round}, ${talk.id}`)
+        const there = talk.deleted ? { failed: "SessionDeleted" } : { done: ids.filter((id) => sees(family, talk, id)) }
+        equal(yield* on(round, seenOf(talk.id, ids)), there, `after round ${round}, what ${talk.id} sees`)
+      }
+    }
+  })
+
+/** How many families live: ten calls for each run. */
+const familiesFor = ({ runs }: Store): number => Math.ceil((10 * runs) / (clients * roundsOfFamily))
+
+export const familyLaws: ReadonlyArray<Law> = [
+  law(
+    "FRK-01 FRK-03 FRK-06 RWD-01 RWD-03 RWD-04 any history of a family by four clients is as one after another would have it",
+    (store) =>
+      Effect.gen(function* () {
+        for (let family = 0; family < familiesFor(store); family++) {
+          const told: Array<string> = []
+          const random = makeRandom(store.seed + family)
+          const life = Effect.scoped(Effect.flatMap(store.fresh, (fresh) => live(fresh, random, told)))
+          yield* Effect.catchCause(life, (cause) => {
+            const problem = Cause.squash(cause)
+            const text = problem instanceof Error ? problem.message : String(problem)
+            return Effect.die(new Difference(`family ${family}: ${text}\n${told.join("\n")}`))
+          })
+        }
+      }),
+  ),
+]
