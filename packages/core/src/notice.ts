@@ -17,8 +17,14 @@ interface OfSession {
   readonly revision: number
 }
 
+/** It moved the head, or left it where it was. */
+interface OfHead extends OfSession {
+  /** The session's after it. */
+  readonly headVersion: number
+}
+
 /** Entries were stored settled, or were settled now; in the order of the path. */
-export interface EntriesCommitted extends OfSession {
+export interface EntriesCommitted extends OfHead {
   readonly _tag: "EntriesCommitted"
   readonly treeId: string
   readonly entries: ReadonlyArray<Readonly<EntryRow>>
@@ -29,13 +35,13 @@ export interface EntriesCommitted extends OfSession {
 }
 
 /** An entry that is still being written was stored for the first time, or again. */
-export interface DraftStored extends OfSession {
+export interface DraftStored extends OfHead {
   readonly _tag: "DraftStored"
   readonly entry: Readonly<EntryRow>
 }
 
 /** The head was moved by somebody. Ends are message ids, `null` is the root. */
-export interface HeadWasMoved extends OfSession {
+export interface HeadWasMoved extends OfHead {
   readonly _tag: "HeadWasMoved"
   readonly reason: MoveReason
   readonly from: string | null

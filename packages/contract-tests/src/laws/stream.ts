@@ -157,7 +157,9 @@ export const streamLaws: ReadonlyArray<Law> = [
     Effect.gen(function* () {
       yield* begin("s")
       equal(told(yield* all("s")), [])
+      equal(told(yield* all("s", { afterMessage: null })), [])
       yield* sayAll("s", ["u0", "a0"])
+      equal(told(yield* all("s", { afterMessage: null })), ["stored u0", "stored a0"])
       equal(told(yield* all("s", { afterMessage: "u0" })), ["stored a0"])
       const { epoch } = yield* beginTurn("s", "u1")
       yield* settle("s", epoch, "a1")
@@ -764,6 +766,62 @@ export const streamLaws: ReadonlyArray<Law> = [
       yield* there(say("s", "u4"))
       equal(told(yield* here(all("s", third))), ["resync: elsewhere"])
       equal(told(yield* here(all("s", { afterMessage: "u3" }))), ["stored u4", "end of t-u3: completed"])
+    }).pipe(Effect.scoped),
+  ),
+
+  law("STR-10 what follows a turn that another process has ended is for the next reader, all of it", (store) =>
+    Effect.gen(function* () {
+      yield* requireWatch(store, coreSchema())
+      const [one, other] = [yield* openServices(store), yield* openServices(store)]
+      const there = Effect.provide(other)
+      const turn = (prompt: string, answer: string) =>
+        Effect.gen(function* () {
+          const { epoch } = yield* beginTurn("s", prompt)
+          yield* settle("s", epoch, answer)
+          yield* end("s", epoch)
+        })
+      yield* Effect.gen(function* () {
+        yield* begin("s")
+        yield* sayAll("s", ["u0", "a0"])
+        const { epoch } = yield* there(beginTurn("s", "u1"))
+        const { next, take } = yield* reading(resume("s", { afterMessage: "a0" }))
+        equal(yield* take(1), ["stored u1"])
+        yield* there(end("s", epoch))
+        yield* there(turn("u2", "a2"))
+        yield* there(say("s", "u3"))
+        yield* turn("u4", "a4")
+        const last = yield* next
+        equal([tell(last!), yield* next], ["end of t-u1: completed", undefined])
+        equal(told(yield* all("s", { afterCursor: last!.cursor })), [
+          "stored u2",
+          "stored a2",
+          "stored u3",
+          "stored u4",
+          "stored a4",
+          "end of t-u4: completed",
+        ])
+      }).pipe(Effect.scoped, Effect.provide(one))
+    }).pipe(Effect.scoped),
+  ),
+
+  law("STR-10 who goes on behind a cursor gets what another process settles of a turn that it took over", (store) =>
+    Effect.gen(function* () {
+      yield* requireWatch(store, coreSchema())
+      const [one, other] = [yield* openServices(store), yield* openServices(store)]
+      const there = Effect.provide(other)
+      yield* Effect.gen(function* () {
+        yield* begin("s")
+        const { epoch, id: turn } = yield* beginTurn("s", "u1")
+        yield* draft("s", epoch, "a1", "H")
+        const afterCursor = yield* publish("s", 1, { turn })
+        yield* publish("s", 2, { turn })
+        const { next, take } = yield* reading(resume("s", { afterCursor }))
+        equal(yield* take(1), ["event 2"])
+        yield* there(settle("s", epoch, "a1", "Hi!"))
+        yield* there(end("s", epoch))
+        equal(yield* take(2), ["stored a1", "end of t-u1: completed"])
+        equal(yield* next, undefined)
+      }).pipe(Effect.scoped, Effect.provide(one))
     }).pipe(Effect.scoped),
   ),
 

@@ -137,9 +137,10 @@ export const applyMove = (
   tx.insert(HeadMoveTable, row)
   if (n > keptMoves) tx.remove(HeadMoveTable, [session.id, n - keptMoves])
   settleDrafts(tx, session, leaving, "interrupted", move.at)
-  const { revision } = tx.update(SessionTable, [session.id], (row) => moved(row, to, move.at, n, journal))
+  const { headVersion, revision } = tx.update(SessionTable, [session.id], (row) => moved(row, to, move.at, n, journal))
   const { reason } = move
-  notify(tx, { _tag: "HeadWasMoved", sessionId: session.id, revision, reason, ...movedBetween(session, to) })
+  const ends = movedBetween(session, to)
+  notify(tx, { _tag: "HeadWasMoved", sessionId: session.id, revision, headVersion, reason, ...ends })
   if (session.status !== "idle") notify(tx, { _tag: "StatusChanged", sessionId: session.id, revision, status: "idle" })
 }
 

@@ -208,10 +208,8 @@ const writeAside = (
   now: number,
 ): EntryRow => {
   const rows = writeEntries(tx, placement, turn === undefined ? [entry] : ofTurn(turn, [entry]), now)
-  const { revision } = tx.update(SessionTable, [session.id], (row) =>
-    renewed(advance(row, rows, now, false), now, rows),
-  )
-  notifyEntries(tx, session, revision, rows)
+  const after = tx.update(SessionTable, [session.id], (row) => renewed(advance(row, rows, now, false), now, rows))
+  notifyEntries(tx, after, rows)
   return rows[0]!
 }
 

@@ -66,12 +66,12 @@ export const writeDraft = (
   now: number,
 ): EntryRow => {
   const row = tx.update(EntryTable, keyOf(stored), (old) => redrafted(old, entry))
-  const { revision } = tx.update(SessionTable, [session.id], (one) => {
+  const { headVersion, revision } = tx.update(SessionTable, [session.id], (one) => {
     const isGiven = isReplayed(row) && row.turn !== one.activeTurn?.id
     const historyVersion = one.historyVersion + (isGiven ? 1 : 0)
     return renewed({ ...one, historyVersion, revision: one.revision + 1 }, now)
   })
-  notify(tx, { _tag: "DraftStored", sessionId: session.id, revision, entry: row })
+  notify(tx, { _tag: "DraftStored", sessionId: session.id, revision, headVersion, entry: row })
   return row
 }
 
@@ -91,13 +91,13 @@ export const settleDrafts = (
       return settled(content === undefined ? row : redrafted(row, content), cut)
     }),
   )
-  const { revision } = tx.update(SessionTable, [session.id], (one) => ({
+  const after = tx.update(SessionTable, [session.id], (one) => ({
     ...withoutDrafts(one, rows),
     historyVersion: one.historyVersion + (rows.some(changesReplay) ? 1 : 0),
     revision: one.revision + 1,
     updatedAt: Math.max(one.updatedAt, now),
   }))
-  notifyEntries(tx, session, revision, rows)
+  notifyEntries(tx, after, rows)
   return rows
 }
 

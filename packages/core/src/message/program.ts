@@ -215,10 +215,10 @@ export const writeAtHead = (
   now: number,
 ): ReadonlyArray<EntryRow> => {
   const rows = writeEntries(tx, placement, turn === undefined ? entries : ofTurn(turn, entries), now)
-  const { revision } = tx.update(SessionTable, [session.id], (row) =>
+  const after = tx.update(SessionTable, [session.id], (row) =>
     renewed(advance(row, rows, now, turn === undefined), now, rows),
   )
-  notifyEntries(tx, session, revision, rows)
+  notifyEntries(tx, after, rows)
   return rows
 }
 
@@ -230,17 +230,17 @@ export const ofTurn = (turn: ActiveTurn, entries: ReadonlyArray<NewEntry>): Read
     ...(i === 0 && turn.first === undefined && { startsTurn: true }),
   }))
 
-/** Says of entries of a session that they were stored. */
+/** Says of entries of a session that they were stored. It is told as it is after that. */
 export const notifyEntries = (
   tx: Handle,
-  { id: sessionId, treeId }: SessionRow,
-  revision: number,
+  { headVersion, id: sessionId, revision, treeId }: SessionRow,
   rows: ReadonlyArray<EntryRow>,
   how: Pick<EntriesCommitted, "beside" | "replaced"> = {},
 ): void => {
+  const at = { sessionId, revision, headVersion }
   const entries = rows.filter((row) => row.draft !== true)
-  for (const entry of rows) if (entry.draft === true) notify(tx, { _tag: "DraftStored", sessionId, revision, entry })
-  if (entries.length > 0) notify(tx, { _tag: "EntriesCommitted", sessionId, treeId, revision, entries, ...how })
+  for (const entry of rows) if (entry.draft === true) notify(tx, { _tag: "DraftStored", ...at, entry })
+  if (entries.length > 0) notify(tx, { _tag: "EntriesCommitted", ...at, treeId, entries, ...how })
 }
 
 /** `tx.notify`, for notices of skein's own. */
@@ -276,11 +276,11 @@ export const append = fn(function* (
   const placement = yield* placeBehind(session, entry, entry.facts)
   if (entries.length === 0) return []
   const rows = writeEntries(tx, placement, entries, now)
-  const { revision } = tx.update(SessionTable, [sessionId], (row) => {
+  const after = tx.update(SessionTable, [sessionId], (row) => {
     const next = beside(row, placement, now)
     return epoch === undefined ? next : renewed(next, now)
   })
-  notifyEntries(tx, session, revision, rows, { beside: true })
+  notifyEntries(tx, after, rows, { beside: true })
   return rows
 })
 
@@ -391,14 +391,14 @@ export const replaceUnanswered = fn(function* (
   const { branch, pos, treeId } = stored
   const row = tx.update(EntryTable, [treeId, branch, pos], (old) => replaced(old, entry))
   const isLastPrompt = onPath && isSamePlace(session.facts.lastPrompt, stored)
-  const { revision } = tx.update(SessionTable, [sessionId], (one) => ({
+  const after = tx.update(SessionTable, [sessionId], (one) => ({
     ...one,
     preview: isLastPrompt ? (row.preview ?? "") : one.preview,
     historyVersion: one.historyVersion + (onPath && isReplayed(row) ? 1 : 0),
     revision: one.revision + 1,
     updatedAt: Math.max(one.updatedAt, now),
   }))
-  notifyEntries(tx, session, revision, [row], { replaced: true, ...(!onPath && { beside: true }) })
+  notifyEntries(tx, after, [row], { replaced: true, ...(!onPath && { beside: true }) })
   const result: Stored = { rows: [row], onPath }
   return result
 })

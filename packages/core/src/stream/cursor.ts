@@ -11,8 +11,8 @@ import type { ResyncReason } from "./frame.ts"
 
 /** What a cursor says of the store. */
 export type StorePlace =
-  /** Behind a message; `undefined`: before the first one. */
-  | { readonly _tag: "Message"; readonly id: string | undefined }
+  /** Behind a message, but for those before it, or itself, that were still being written. `undefined`: before the first one. */
+  | { readonly _tag: "Message"; readonly id: string | undefined; readonly open: ReadonlyArray<string> }
   /** Before what the running turn wrote first. */
   | { readonly _tag: "Turn" }
 
@@ -30,20 +30,23 @@ export interface Cursors {
   readonly read: (cursor: string) => CursorPlace | ResyncReason
 }
 
-const form = /^([fmt])\.([A-Za-z0-9_-]{1,128})\.(\d{1,15})\.([A-Za-z0-9_-]{0,128})\.([A-Za-z0-9_-]{1,128})$/
+/** It names as many messages as a turn may be writing at a time. */
+const form =
+  /^([fmt])\.([A-Za-z0-9_-]{1,128})\.(\d{1,15})\.([A-Za-z0-9_-]{0,128})((?:~[A-Za-z0-9_-]{1,128}){0,100})\.([A-Za-z0-9_-]{1,128})$/
 
 export const cursorsOf = (epoch: string, sessionId: string): Cursors => ({
   write: (seq, place) => {
-    const kind = place === undefined ? "f" : place._tag === "Turn" ? "t" : "m"
-    return `${kind}.${epoch}.${seq}.${(place?._tag === "Message" && place.id) || ""}.${sessionId}`
+    if (place === undefined) return `f.${epoch}.${seq}..${sessionId}`
+    if (place._tag === "Turn") return `t.${epoch}.${seq}..${sessionId}`
+    return `m.${epoch}.${seq}.${[place.id ?? "", ...place.open].join("~")}.${sessionId}`
   },
   read: (cursor) => {
-    const [, kind, of, seq, id, session] = form.exec(cursor) ?? []
+    const [, kind, of, seq, id, open = "", session] = form.exec(cursor) ?? []
     if (kind === undefined) return "invalid"
     if (session !== sessionId) return "other-session"
     if (of !== epoch) return "other-life"
     const place: Readonly<Record<string, StorePlace>> = {
-      m: { _tag: "Message", id: id === "" ? undefined : id },
+      m: { _tag: "Message", id: id === "" ? undefined : id, open: open.split("~").slice(1) },
       t: { _tag: "Turn" },
     }
     return { seq: Number(seq), place: place[kind] }

@@ -1,7 +1,7 @@
 /**
  * What a reader of the stream reads from the store: one state of the session, and what is stored behind an anchor.
  */
-import type { EntryRef, EntryRow, Facts } from "../message/model.ts"
+import type { EntryRef, EntryRow, Facts, TrailStep } from "../message/model.ts"
 import { EntryTable } from "../message/model.ts"
 import { entriesAt, isOnPath, readOrdinals, readPath, reaches } from "../message/path.ts"
 import type { Path } from "../message/path.ts"
@@ -18,12 +18,18 @@ import type { TurnRow } from "../turn/model.ts"
 
 /** Behind what a reader wants to go on. */
 export type Anchor =
-  /** A message that is still being written comes again. */
   | StorePlace
+  /** Behind a message that it has as it stays: one that is still being written comes again. */
+  | { readonly _tag: "Settled"; readonly id: string }
   /** Behind the head. */
   | { readonly _tag: "Head" }
   /** Behind an ordinal among what people see, on the path as it was after so many moves of the head. */
-  | { readonly _tag: "Ordinal"; readonly shown: number; readonly moves: number }
+  | {
+      readonly _tag: "Ordinal"
+      readonly shown: number
+      readonly moves: number
+      readonly open: ReadonlyArray<string>
+    }
 
 export type Row = Readonly<EntryRow> | Unreadable
 
@@ -34,8 +40,11 @@ export interface Snapshot {
   readonly revision: number
   /** The message at the head, `null` at the root. */
   readonly head: string | null
+  readonly headVersion: number
   readonly moves: number
   readonly path: Path
+  /** Messages before the anchor, or at it, that the reader has seen being written. */
+  readonly open: ReadonlyArray<Readonly<EntryRow>>
   /** What people see and the reader has not got: these ordinals. */
   readonly from: number
   readonly to: number
@@ -75,7 +84,7 @@ export interface Wanted {
 export const snapshot = fn(function* (tx, scope: Scope, sessionId: string, wanted: Wanted) {
   const { anchor, epoch, known, limit } = wanted
   const session = yield* requireSession(scope, sessionId)
-  const { activeTurn: turn, moves, revision, treeId } = session
+  const { activeTurn: turn, headVersion, moves, revision, treeId } = session
   if (revision === known) {
     const unchanged: Unchanged = { _tag: "Unchanged", turn }
     return unchanged
@@ -87,7 +96,12 @@ export const snapshot = fn(function* (tx, scope: Scope, sessionId: string, wante
     return lost
   }
   const to = facts.displays
-  const path = yield* readPath(treeId, head, facts, (step) => step.displays < from)
+  const seen = "open" in anchor ? anchor.open : []
+  const stored = yield* tx.all(seen.map((id) => tx.find(EntryTable, "byId", [treeId, id])))
+  // What was not stored when it was seen is behind the anchor by now.
+  const open = stored.filter((row) => row !== undefined).filter(({ shown = from }) => shown < from)
+  const isEnough = (step: TrailStep) => step.displays < from && open.every((row) => reaches(row)(step))
+  const path = yield* readPath(treeId, head, facts, isEnough)
   const rows: ReadonlyArray<Row> = yield* rowsOf(treeId, path, from, Math.min(to, from + limit - 1))
   const drafts = turn === undefined ? [] : yield* entriesAt(treeId, turn.drafts)
   const followed = epoch ?? session.epoch
@@ -98,8 +112,10 @@ export const snapshot = fn(function* (tx, scope: Scope, sessionId: string, wante
     treeId,
     revision,
     head: headId(session),
+    headVersion,
     moves,
     path,
+    open: open.filter((row) => isOnPath(path, row)),
     from,
     to,
     rows,
@@ -132,7 +148,8 @@ const firstBehind = fn(function* (tx, session: SessionRow, head: EntryRef, facts
   if (entry === undefined) return "missing" as const
   const path = yield* readPath(session.treeId, head, facts, reaches(entry))
   if (!isOnPath(path, entry)) return "rewound" as const
-  return (entry.draft === true ? before(entry) : entry.facts.displays) + 1
+  const comesAgain = anchor._tag === "Settled" && entry.draft === true
+  return (comesAgain ? before(entry) : entry.facts.displays) + 1
 })
 
 /** The last ordinal before an entry. */

@@ -17,17 +17,17 @@ import type { Scope } from "../scope.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import type { Storage } from "../storage/storage.ts"
 import { isUnreadable, maxRange } from "../storage/transaction.ts"
-import type { CursorPlace, StorePlace } from "./cursor.ts"
+import type { StorePlace } from "./cursor.ts"
 import { draftFrame, isDraft, isSameDraft, keep, resyncFrame, terminalFrame } from "./frame.ts"
 import type { Kept, NewFrame, ResyncReason } from "./frame.ts"
 import * as program from "./program.ts"
-import type { Row, Snapshot } from "./program.ts"
+import type { Anchor, Row, Snapshot } from "./program.ts"
 import type { Ring } from "./ring.ts"
 import type { Rings } from "./rings.ts"
 
 /** Where to go on; neither: with the running turn. */
 export interface After {
-  readonly afterMessage?: string | undefined
+  readonly afterMessage?: string | null | undefined
   readonly afterCursor?: string | undefined
 }
 
@@ -44,16 +44,12 @@ export type ResumeError = SessionNotFound | InvalidInput | StorageError
 /** What a reader does next: it gives frames, and says how it goes on. */
 export type Step = Effect.Effect<readonly [frames: ReadonlyArray<Kept>, next: Option.Option<Step>], ResumeError>
 
-/** How far a reader has got in the store. */
-interface Reached {
-  /** An ordinal among what people see. */
-  readonly shown: number
-  /** The same, for the reader that goes on behind it. `undefined`: the ring says it. */
-  readonly place: StorePlace | undefined
-}
-
 /** How many frames a reader takes from the ring at once. */
 export const batchSize = 256
+
+type Start = Exclude<Anchor, { readonly _tag: "Ordinal" }>
+
+const isReadable = (row: Row): row is Readonly<EntryRow> => !isUnreadable(row)
 
 export const resume = (source: Source, sessionId: string, after: After): Stream.Stream<Kept, ResumeError> =>
   Stream.unwrap(
@@ -99,13 +95,14 @@ const makeReader = (
   let followed: { readonly id: string; readonly epoch: number } | undefined
   /** What came after this revision is for others: the turn was over. */
   let stopsAt = Number.POSITIVE_INFINITY
+  /** Whether the turn was found to be over when it was looked. */
+  let isOver = false
 
-  /** The last that it was given of what people see; and the last before which nothing is still being written. */
-  let furthest: Reached = { shown: 0, place: undefined }
-  let complete = furthest
-  /** Messages that it was given as they stay; and others of which the ring knows that they are in the store. */
+  /** The last that it was given of what people see, as an ordinal; and the same for the reader that goes on behind it. */
+  let furthest = 0
+  let place: StorePlace = { _tag: "Turn" }
+  /** Messages of which it was given, or the ring knows, that they are in the store as they stay. */
   const settled = new Set<string>()
-  const passed = new Set<string>()
   /** Messages that it was given as drafts: the newest, and whether it came live. */
   const open = new Map<string, { readonly draft: Kept | undefined; readonly isLive: boolean }>()
 
@@ -119,25 +116,27 @@ const makeReader = (
     keep(frame, {
       seq: 0,
       sessionId,
-      cursor: cursors.write(seen, complete.place),
+      cursor: cursors.write(seen, here()),
       createdAt: clock.currentTimeMillisUnsafe(),
       since: contained,
       live: false,
     })
 
+  /** Where in the store it has got to. */
+  const here = (): StorePlace => (place._tag === "Message" ? { ...place, open: [...open.keys()] } : place)
+
   const end: Option.Option<Step> = Option.none()
   const resync = (reason: ResyncReason): Step => Effect.map(resyncAt(ring, reason), (frame) => [[frame], end])
 
-  /** The place in the store, and the frame of the ring, behind which to go on; or why neither can be had. */
-  const placeOf = ({ afterCursor, afterMessage }: After): Partial<CursorPlace> | ResyncReason => {
-    if (afterMessage !== undefined) {
-      return isId(afterMessage) ? { place: { _tag: "Message", id: afterMessage } } : "invalid"
-    }
-    if (afterCursor === undefined) return { place: { _tag: "Turn" } }
-    const place = cursors.read(afterCursor)
-    if (typeof place === "string") return place
-    if (place.seq > rings.newest()) return "invalid"
-    return place.seq < ring.evictedThrough ? "evicted" : place
+  /** The anchor in the store, and the frame of the ring, behind which to go on; or why neither can be had. */
+  const anchorOf = ({ afterCursor, afterMessage }: After): readonly [Start, seq?: number] | ResyncReason => {
+    if (afterMessage === null) return [{ _tag: "Message", id: undefined, open: [] }]
+    if (afterMessage !== undefined) return isId(afterMessage) ? [{ _tag: "Settled", id: afterMessage }] : "invalid"
+    if (afterCursor === undefined) return [{ _tag: "Turn" }]
+    const cursor = cursors.read(afterCursor)
+    if (typeof cursor === "string") return cursor
+    if (cursor.seq > rings.newest()) return "invalid"
+    return cursor.seq < ring.evictedThrough ? "evicted" : [cursor.place ?? { _tag: "Head" }, cursor.seq]
   }
 
   const read = (wanted: Omit<program.Wanted, "limit">) =>
@@ -145,100 +144,107 @@ const makeReader = (
 
   const begin = (after: After): Step =>
     Effect.gen(function* () {
-      const found = placeOf(after)
+      const found = anchorOf(after)
       if (typeof found === "string") return yield* resync(found)
-      const { place, seq } = found
-      const state = yield* read({ anchor: place ?? { _tag: "Head" } })
+      const [anchor, seq] = found
+      const state = yield* read({ anchor })
       if (state._tag === "Lost") return yield* resync(state.reason)
       // Nothing is known that could be unchanged.
       if (state._tag === "Unchanged") return yield* Effect.die(state)
+      ring.knows(state.headVersion, state.turn?.id)
       last = state
       followed = state.turn ?? state.ended
-      complete = furthest = { shown: state.from - 1, place }
+      furthest = state.from - 1
       if (seq !== undefined) {
         owedFrom = seen = seq
         if (state.turn === undefined) stopsAt = state.revision
       }
-      if (place !== undefined) {
-        contained = looked = state.revision
-        passOver(place, seq)
-        return yield* give(state, handOver)
+      if (anchor._tag === "Head") {
+        if (isTorn(state)) return yield* resync("elsewhere")
+        place = { _tag: "Message", id: state.head ?? undefined, open: [] }
+        leaveOpen(() => true)
+        return yield* fromRing
       }
-      if (hasGoneOn(state)) return yield* resync("elsewhere")
-      for (const draft of state.drafts) leaveOpen(draft)
-      return yield* fromRing
+      contained = looked = state.revision
+      place = anchor._tag === "Settled" ? { _tag: "Message", id: anchor.id, open: [] } : anchor
+      passOver(seq)
+      // What is published of a draft is newer than what is stored of it.
+      if (seq !== undefined) leaveOpen(({ id }) => ring.draftOf(id) !== undefined)
+      return yield* give(state, handOver)
     })
 
+  /** Notes drafts that a reader of the ring has, or gets there. */
+  const leaveOpen = (isInRing: (draft: EntryRow) => boolean) => {
+    for (const draft of last!.drafts.filter(isReadable)) {
+      if (isInRing(draft)) open.set(draft.id, { draft: undefined, isLive: true })
+    }
+  }
+
   /** Notes what of the ring is in the store, and where in the ring to go on: behind what the place is behind. */
-  const passOver = (place: StorePlace, seq: number | undefined) => {
+  const passOver = (seq: number | undefined) => {
     let start = ring.evictedThrough
     if (place._tag === "Turn" && followed !== undefined) start = Math.max(start, ring.turn(followed.id)?.begun ?? start)
     for (const frame of ring.after(ring.evictedThrough, Number.POSITIVE_INFINITY)!) {
       if (frame.committed === undefined || frame.revision! > contained) continue
       const { ids } = frame.committed
-      for (const id of ids) passed.add(id)
+      for (const id of ids) settled.add(id)
       if (place._tag === "Message" && place.id !== undefined && ids.includes(place.id)) start = frame.seq
     }
     seen = seq ?? start
   }
 
-  /** A draft that readers of the ring know: nothing behind it is complete before it is settled. */
-  const leaveOpen = (draft: Row) => {
-    if (isUnreadable(draft) || draft.shown === undefined) return
-    open.set(draft.id, { draft: undefined, isLive: true })
-    complete = { ...complete, shown: Math.min(complete.shown, draft.shown - 1) }
-  }
-
   /** Whether another process has done something that the ring cannot have. */
-  const hasGoneOn = (state: Snapshot): boolean => {
-    const turn = state.turn ?? state.ended
+  const isTorn = ({ ended, headVersion, revision, turn }: Snapshot): boolean => {
+    if (ring.tearAfter(seen, -1) !== undefined) return true
     if (turn !== undefined && ring.turn(turn.id) === undefined) return true
-    return ring.head !== undefined && ring.revision <= state.revision && ring.head !== state.head
+    if (ended !== undefined && ring.turn(ended.id)?.ended === undefined) return true
+    return ring.headVersion !== undefined && ring.revision <= revision && ring.headVersion !== headVersion
   }
 
-  /** Gives what the store has that the reader has not, page by page, then what follows it. */
+  /** Gives what the store has that the reader has not, page by page and up to what is not wanted, then what follows it. */
   const give = (state: Snapshot, next: Step, isWanted: (row: Row) => boolean = () => true): Step => {
-    const page = (rows: ReadonlyArray<Row>, from: number): Step => {
+    const page = (rows: ReadonlyArray<Row>, from: number, before: ReadonlyArray<Row> = []): Step => {
       const to = Math.min(state.to, from + pageSize - 1)
       // What was there at that revision is not there any more.
       if (rows.length < to - from + 1) return resync("missing")
-      const frames = rows.filter(isWanted).flatMap(rowFrame(state))
-      return Effect.succeed([frames, Option.some(to < state.to ? pageFrom(to + 1) : next)])
+      const unwanted = rows.findIndex((row) => !isWanted(row))
+      const wanted = unwanted < 0 ? rows : rows.slice(0, unwanted)
+      const frames = [...before, ...wanted].flatMap((row) => rowFrame(asOf(state, row)))
+      const isLast = to === state.to || unwanted >= 0
+      return Effect.succeed([frames, Option.some(isLast ? next : pageFrom(to + 1))])
     }
     const pageFrom = (from: number): Step =>
       Effect.flatMap(
         storage.read(program.rowsOf(state.treeId, state.path, from, Math.min(state.to, from + pageSize - 1))),
         (rows) => page(rows, from),
       )
-    return page(state.rows, state.from)
+    return page(state.rows, state.from, state.open)
   }
-
-  /** The frame of a stored message, unless the reader has it. */
-  const rowFrame =
-    (state: Snapshot) =>
-    (found: Row): ReadonlyArray<Kept> => {
-      const row = asOf(state, found)
-      if (!isUnreadable(row) && row.draft === true) return draftOf(row)
-      const message = toMessage(row)
-      if (settled.has(message.id)) return []
-      settle([message.id], isUnreadable(row) ? furthest.shown + 1 : row.shown!)
-      const { turn } = message
-      const json = JSON.stringify({ message })
-      return [stored({ id: `durable-message.${message.id}`, kind: "durable-message", turn, json })]
-    }
 
   /** A row of a later read as it was at the revision of a state: what was being written then may be settled by now. */
   const asOf = ({ drafts }: Snapshot, row: Row): Row =>
-    drafts.find((draft) => !isUnreadable(draft) && !isUnreadable(row) && draft.id === row.id) ?? row
+    isUnreadable(row) ? row : (drafts.find((draft) => isReadable(draft) && draft.id === row.id) ?? row)
 
+  /** The frame of a stored message. */
+  const rowFrame = (row: Row): ReadonlyArray<Kept> => {
+    if (isReadable(row) && row.draft === true) return draftOf(row)
+    const message = toMessage(row)
+    settle([message.id], isUnreadable(row) ? furthest + 1 : row.shown!)
+    const { turn } = message
+    const json = JSON.stringify({ message })
+    return [stored({ id: `durable-message.${message.id}`, kind: "durable-message", turn, json })]
+  }
+
+  /** The frame of a message that is being written, unless the reader has got this of it, or more. */
   const draftOf = (row: EntryRow): ReadonlyArray<Kept> => {
     reach(row.id, row.shown!)
     const given = open.get(row.id)
-    if (given?.isLive === true || settled.has(row.id)) return []
+    if (given?.isLive === true) return []
+    // Named in its own cursor.
+    open.set(row.id, { draft: undefined, isLive: false })
     const draft = stored(draftFrame(row))
-    if (given?.draft !== undefined && isSameDraft(given.draft, draft)) return []
     open.set(row.id, { draft, isLive: false })
-    return [draft]
+    return given?.draft !== undefined && isSameDraft(given.draft, draft) ? [] : [draft]
   }
 
   /** Notes messages that the reader is given as they stay. */
@@ -248,11 +254,12 @@ const makeReader = (
       open.delete(id)
     }
     reach(ids.at(-1)!, shown)
-    if (open.size === 0) complete = furthest
   }
 
   const reach = (id: string, shown: number) => {
-    if (shown > furthest.shown) furthest = { shown, place: { _tag: "Message", id } }
+    if (shown <= furthest) return
+    furthest = shown
+    place = { _tag: "Message", id, open: [] }
   }
 
   /** Goes over to the ring. */
@@ -270,13 +277,17 @@ const makeReader = (
     if (batch === undefined) return resync("too-slow")
     if (batch.length === 0) return idle()
     const frames: Array<Kept> = []
+    const tear = ring.tearAfter(seen, isOver ? -1 : looked)
     for (const frame of batch) {
       if (frame.since > stopsAt) return Effect.succeed([frames, Option.some(finish())])
+      if (tear !== undefined && frame.seq > tear.at) {
+        return Effect.succeed([frames, Option.some(isOver ? finish() : look)])
+      }
       seen = frame.seq
       if (isContained(frame)) continue
       note(frame)
       // Commits that the store told of may still follow in the ring: who goes on behind this frame has them already.
-      frames.push(frame.since < looked ? { ...frame, cursor: cursors.write(seen, complete.place) } : frame)
+      frames.push(frame.since < looked ? { ...frame, cursor: cursors.write(seen, here()) } : frame)
       const isLast = frame.kind === "turn-terminal" && frame.turn === followed?.id
       if (isLast || frame.kind === "resync-required") return Effect.succeed([frames, end])
     }
@@ -294,7 +305,7 @@ const makeReader = (
     // What could not be kept before the reader came is no loss for it.
     if (kind === "resync-required" && contained >= 0 && frame.seq <= owedFrom) return true
     if (entry === undefined) return false
-    if (settled.has(entry) || passed.has(entry)) return true
+    if (settled.has(entry)) return true
     const draft = open.get(entry)?.draft
     return draft !== undefined && isDraft(frame) && isSameDraft(draft, frame)
   }
@@ -326,7 +337,7 @@ const makeReader = (
     ticks = ring.ticks
     const { moves, revision, turn } = last!
     const found = yield* read({
-      anchor: { _tag: "Ordinal", shown: complete.shown, moves },
+      anchor: { _tag: "Ordinal", shown: furthest, moves, open: [...open.keys()] },
       known: revision,
       epoch: followed!.epoch,
     })
@@ -342,7 +353,8 @@ const makeReader = (
     looked = found.revision
     last = found
     if (isRunning) return yield* give(found, fromRing)
-    // What its turn has left in the ring comes first; what later turns wrote is for those who follow them.
+    // What its turn has left in the ring comes first; what later turns wrote, and what is behind it, is for those who follow them.
+    isOver = true
     stopsAt = found.revision
     const isWanted = (row: Row) => isUnreadable(row) || row.turn === undefined || row.turn === followed!.id
     return yield* give(found, fromRing, isWanted)
@@ -351,7 +363,7 @@ const makeReader = (
   /** Ends, with the end of the turn; who came by a cursor after it has it from the ring, where that was told of it. */
   const finish = (): Step => {
     const ended = last!.ended
-    const isKnown = contained < 0 && looked < 0 && ended !== undefined && ring.turn(ended.id)?.ended !== undefined
+    const isKnown = contained < 0 && looked < 0
     if (ended === undefined || isKnown) return Effect.succeed([[], end])
     return Effect.succeed([[stored(terminalFrame(ended))], end])
   }

@@ -12,12 +12,19 @@ import * as Effect from "effect/Effect"
 import type { Cursors } from "./cursor.ts"
 import { isDraft, keep, resyncFrame } from "./frame.ts"
 import type { Kept, NewFrame } from "./frame.ts"
-import type { EntryRow } from "../message/model.ts"
 
 export interface RingLimits {
   readonly frames: number
   /** Of UTF-8 JSON; of each frame 256 for what comes with its data. */
   readonly bytes: number
+}
+
+/** Where the frames of a ring do not follow one another: what another process has committed is missing. */
+export interface Tear {
+  /** The frame that it is behind. */
+  readonly at: number
+  /** The revision of the session at which it was noticed. */
+  readonly revision: number
 }
 
 /** The turns that a ring remembers to have seen. */
@@ -36,6 +43,8 @@ export class Ring {
   /** Frames whose ids are not their cursors. */
   readonly #named = new Map<string, Kept>()
   readonly #turns = new Map<string, { readonly begun: number; ended: number | undefined }>()
+  /** The turn that ran when the session was last heard of. */
+  #runs: string | undefined
   #waiting: Array<() => void> = []
   #wakes = 0
   #bytes = 0
@@ -43,9 +52,9 @@ export class Ring {
   #evictedThrough: number
   /** The newest revision of the session that a commit of this process made, as far as is known. */
   revision = 0
-  #head: string | null | undefined
-  /** How many entries the path to the head has. */
-  #entries = -1
+  /** The session's `headVersion` after the newest commit of this process, as far as is known. */
+  #headVersion: number | undefined
+  #tears: Array<Tear> = []
   /** Raised when somebody else may have changed the session; and every few seconds while it is read. */
   hints = 0
   ticks = 0
@@ -67,9 +76,8 @@ export class Ring {
   get evictedThrough(): number {
     return this.#evictedThrough
   }
-  /** The message at the head after the newest commit of this process; `undefined` where none is known. */
-  get head(): string | null | undefined {
-    return this.#head
+  get headVersion(): number | undefined {
+    return this.#headVersion
   }
   get bytes(): number {
     return this.#bytes
@@ -167,12 +175,16 @@ export class Ring {
 
   /** Remembers that a turn began after the frames that are here by now. */
   turnBegan(turn: string): void {
+    // Another process has ended the one before.
+    if (this.#runs !== undefined && this.#runs !== turn) this.#tear()
+    this.#runs = turn
     this.#turns.set(turn, { begun: this.#last, ended: undefined })
     if (this.#turns.size > manyTurns) this.#turns.delete(this.#turns.keys().next().value!)
   }
   /** Remembers that the newest frame is the end of a turn. */
   turnEnded(turn: string): void {
     const known = this.#turns.get(turn)
+    if (this.#runs === turn) this.#runs = undefined
     if (known !== undefined) known.ended = this.#last
   }
   /** What is known of a turn: the numbers of the last frame before it, and of its end. */
@@ -180,16 +192,24 @@ export class Ring {
     return this.#turns.get(turn)
   }
 
-  /** Sees an entry of the path, which is the head unless another one is further on. */
-  sees({ facts, id }: EntryRow): void {
-    if (facts.entries <= this.#entries) return
-    this.#head = id
-    this.#entries = facts.entries
+  /** Hears of a session that was read. */
+  knows(headVersion: number, turn: string | undefined): void {
+    this.#headVersion ??= headVersion
+    if (turn !== undefined && this.turn(turn)?.ended === undefined) this.#runs = turn
   }
-  /** The head stands on this message now, or before the first one. */
-  stands(id: string | null): void {
-    this.#head = id
-    this.#entries = -1
+  /** Notices what others have committed in between, by the version of the head before and after it. */
+  goesOn(headVersion: number): void {
+    const known = this.#headVersion ?? headVersion
+    if (headVersion > known + 1) this.#tear()
+    this.#headVersion = Math.max(known, headVersion)
+  }
+  /** The first tear behind a frame that is not in what is known of the session at a revision. */
+  tearAfter(seq: number, revision: number): Tear | undefined {
+    return this.#tears.find((tear) => tear.at >= seq && tear.revision > revision)
+  }
+
+  #tear(): void {
+    this.#tears.push({ at: this.#last, revision: this.revision })
   }
 
   #slot(index: number): Kept {
@@ -233,6 +253,7 @@ export class Ring {
       this.#count--
     }
     this.#evictedThrough = evicted.seq
+    while (this.#tears.length > 0 && this.#tears[0]!.at < evicted.seq) this.#tears.shift()
     this.#forget(evicted)
   }
 

@@ -121,7 +121,6 @@ export class Rings extends Context.Service<
       const hearEntries = (ring: Ring, { beside, entries, replaced, revision }: EntriesCommitted) => {
         for (const { id } of entries) ring.dropDraft(id)
         if (beside === true) return
-        for (const entry of entries) ring.sees(entry)
         const shown = entries.filter(isDisplayed)
         const [first] = shown
         if (first === undefined) return
@@ -148,15 +147,14 @@ export class Rings extends Context.Service<
       const hear = (ring: Ring, notice: Extract<SessionNotice, { readonly revision: number }>) => {
         const { revision } = notice
         ring.revision = Math.max(ring.revision, revision)
+        if ("headVersion" in notice) ring.goesOn(notice.headVersion)
         switch (notice._tag) {
           case "EntriesCommitted":
             return hearEntries(ring, notice)
           case "DraftStored":
-            ring.sees(notice.entry)
             return hearDraft(ring, notice)
           case "HeadWasMoved": {
             const { from, reason, to } = notice
-            ring.stands(to)
             append(ring, {
               kind: "messages-rewound",
               revision,

@@ -38,8 +38,11 @@ export type { RelayService } from "./relay.ts"
 
 /** Where to go on; neither: with the running turn. */
 export interface ResumeQuery {
-  /** The last message that the reader has, as it stays: a draft that it has comes again. */
-  readonly afterMessage?: string
+  /**
+   * The last message before which, itself included, the reader has everything as it stays; `null`: before the first one.
+   * What it shows behind it, it forgets: it comes again.
+   */
+  readonly afterMessage?: string | null
   /** The cursor of the last frame that the reader has. */
   readonly afterCursor?: string
 }
@@ -126,7 +129,7 @@ export class Streams extends Context.Service<
 }
 
 const ResumeQueryInput = z
-  .strictObject({ afterMessage: z.optional(z.string()), afterCursor: z.optional(z.string()) })
+  .strictObject({ afterMessage: z.optional(z.nullable(z.string())), afterCursor: z.optional(z.string()) })
   .check(
     z.refine(
       ({ afterCursor, afterMessage }) => afterCursor === undefined || afterMessage === undefined,

@@ -127,7 +127,7 @@ const race = async (setting: Setting, hangUp = 0) => {
     await world.run(Sessions.use((sessions) => sessions.create({ id: "s" })))
     const prepared = before === undefined ? turnBefore : [...turnBefore, ...before]
     if (before === undefined) await world.rings()
-    const writer = makeWriter(world, [...prepared, ...ops], elsewhere)
+    const writer = makeWriter(world, [...prepared, ...ops], () => elsewhere)
     for (let i = 0; i < prepared.length; i++) await writer.step()
     let reader = await world.reader(after, change)
     let frames: ReadonlyArray<Frame> = []
@@ -228,7 +228,7 @@ const settings: Readonly<Record<string, Setting>> = {
 /** Reads before it subscribes. */
 const readsFirst = (source: Source): Source => {
   const { rings, storage } = source
-  const look = storage.read(snapshot(defaultSettings, "s", { anchor: { _tag: "Message", id: "a1" }, limit: 1 }))
+  const look = storage.read(snapshot(defaultSettings, "s", { anchor: { _tag: "Settled", id: "a1" }, limit: 1 }))
   let early: unknown
   const subscribe: typeof rings.subscribe = (sessionId) =>
     Effect.flatMap(Effect.orDie(look), (found) => {

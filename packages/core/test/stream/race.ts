@@ -14,7 +14,9 @@ import { isDoneCause } from "effect/Pull"
 import { MixedScheduler, Scheduler } from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { coreSchema, defaultSettings, Messages, Sessions } from "../../src/index.ts"
+import { coreSchema, defaultSettings, Messages, Sessions, Settings } from "../../src/index.ts"
+import { checkout } from "../../src/head/program.ts"
+import { append } from "../../src/message/program.ts"
 import type { EntryRef, EntryRow } from "../../src/message/model.ts"
 import type { NewEntry } from "../../src/message/placement.ts"
 import { Backend, Storage } from "../../src/storage/index.ts"
@@ -92,7 +94,7 @@ export interface World {
   readonly close: () => Promise<void>
 }
 
-export const makeWorld = async (): Promise<World> => {
+export const makeWorld = async (ring = scope.ring): Promise<World> => {
   const gates: Gates = {
     reads: [],
     answers: [],
@@ -118,7 +120,10 @@ export const makeWorld = async (): Promise<World> => {
     (rings ??= runPromise(
       Effect.map(
         Layer.buildWithScope(
-          Layer.provide(Layer.provide(Rings.layer, Instance.layer), Layer.succeed(Storage, storage)),
+          Layer.provide(Layer.provide(Rings.layer, Instance.layer), [
+            Layer.succeed(Storage, storage),
+            Layer.succeed(Settings, { ...scope, ring }),
+          ]),
           life,
         ),
         (built) => Context.get(built, Rings),
@@ -191,6 +196,8 @@ export type Op =
   | { readonly do: "event"; readonly n: number }
   | { readonly do: "delta"; readonly id: string; readonly offset: number; readonly text: string }
   | { readonly do: "end"; readonly outcome: TurnOutcome }
+  /** Outside of turns: something is said, or the head moves to a message. */
+  | { readonly do: "say" | "checkout"; readonly id: string }
   /** Somebody else may have changed something. */
   | { readonly do: "hint" }
 
@@ -209,19 +216,27 @@ export interface Writer {
   readonly step: () => Promise<void>
 }
 
-/** @param isElsewhere  whether it is another process that writes: then each commit is hinted at */
-export const makeWriter = (world: World, ops: ReadonlyArray<Op>, isElsewhere = false): Writer => {
+/** @param isElsewhere  whether it is another process that does something: then each commit is hinted at */
+export const makeWriter = (
+  world: World,
+  ops: ReadonlyArray<Op>,
+  isElsewhere: (op: Op) => boolean = () => false,
+): Writer => {
   let turn = { id: "", epoch: 0 }
-  const commit = (program: Parameters<Storage["Service"]["transact"]>[0], then: (value: never) => void = () => {}) => {
-    const storage = isElsewhere ? world.elsewhere : world.storage
-    world.fork(
-      Effect.map(storage.transact(program) as Effect.Effect<never, unknown>, (value) => {
-        then(value)
-        if (isElsewhere) world.gates.changed?.()
-      }),
-    )
-  }
   const start = async (op: Op): Promise<void> => {
+    const isOther = isElsewhere(op)
+    const commit = (
+      program: Parameters<Storage["Service"]["transact"]>[0],
+      then: (value: never) => void = () => {},
+    ) => {
+      const storage = isOther ? world.elsewhere : world.storage
+      world.fork(
+        Effect.map(storage.transact(program) as Effect.Effect<never, unknown>, (value) => {
+          then(value)
+          if (isOther) world.gates.changed?.()
+        }),
+      )
+    }
     switch (op.do) {
       case "begin":
         turn = { id: op.turn, epoch: turn.epoch + 1 }
@@ -260,6 +275,10 @@ export const makeWriter = (world: World, ops: ReadonlyArray<Op>, isElsewhere = f
           json,
         })
       }
+      case "say":
+        return commit(append(scope, "s", [entry(op.id, op.id, false)], {}, 0))
+      case "checkout":
+        return commit(checkout(scope, "s", op.id, {}, { reason: "checkout", at: 0 }))
       case "hint":
         return world.gates.changed?.()
       case "end":

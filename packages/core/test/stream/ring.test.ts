@@ -83,8 +83,9 @@ describe("a ring", () => {
     const { read, write } = cursorsOf("life", "s")
     const places = [
       undefined,
-      { _tag: "Message", id: "m1" },
-      { _tag: "Message", id: undefined },
+      { _tag: "Message", id: "m1", open: [] },
+      { _tag: "Message", id: "m1", open: ["a-1", "a_2"] },
+      { _tag: "Message", id: undefined, open: [] },
       { _tag: "Turn" },
     ] as const
     for (const place of places) {
