@@ -81,8 +81,10 @@ const requirePrompt = fn(function* (_tx, session: SessionRow, messageId: string)
   return yield* refuse(session, prompt, problem, nearest?.id)
 })
 
-const problemAsTarget = (session: SessionRow, entry: Readonly<EntryRow>): string | undefined => {
-  if (entry.facts.prompts <= hiddenOf(session).prompts) return "is before what this side conversation shows"
+const problemAsTarget = ({ displayFrom }: SessionRow, entry: Readonly<EntryRow>): string | undefined => {
+  if (displayFrom !== undefined && entry.facts.prompts <= displayFrom.prompts) {
+    return "is before what this side conversation shows"
+  }
   return problemOf(entry) ?? (entry.role === "user" ? undefined : "was not said by the user")
 }
 
