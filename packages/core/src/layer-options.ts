@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
+import type { DeleteParticipant } from "./deletion/participant.ts"
 import type { Dialect } from "./history/dialect.ts"
 import type { Workspaces } from "./fork/workspaces.ts"
 import { checkInput, Text } from "./input.ts"
@@ -44,6 +45,8 @@ export interface LayerOptions extends StorageOptions {
   readonly workspaces?: Workspaces
   /** Takes files back with a rewind. Default: none, so that rewinds are about the conversation alone. */
   readonly fileHistory?: FileHistory
+  /** Who keeps something of sessions outside of the store, and removes it when a session is deleted. Default: nobody. */
+  readonly onDelete?: ReadonlyArray<DeleteParticipant>
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -87,6 +90,7 @@ const LayerOptionsInput = z.strictObject({
       bytes: z.optional(z.int().check(z.minimum(4_096), z.maximum(8 * 1024 * 1024))),
     }),
   ),
+  onDelete: z.optional(z.array(z.object({ name: Text.check(z.minLength(1)), onDelete: aFunction }))),
   tables: z.optional(z.array(TableInput)),
   checkpointMs: z.optional(z.number().check(z.nonnegative())),
   prices: z.optional(PriceTableInput),

@@ -115,6 +115,13 @@ export interface EventProjected {
   readonly frame: NewFrame
 }
 
+/** The session is gone, with all that could be said of it. */
+export interface SessionWasDeleted {
+  readonly _tag: "SessionWasDeleted"
+  readonly sessionId: string
+  readonly deletedAt: number
+}
+
 export type SessionNotice =
   | EntriesCommitted
   | DraftStored
@@ -127,3 +134,4 @@ export type SessionNotice =
   | UsageRecorded
   | QueryViewChanged
   | EventProjected
+  | SessionWasDeleted

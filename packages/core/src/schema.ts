@@ -1,6 +1,7 @@
 /**
  * The tables of skein, and the version of their layout.
  */
+import { TombstoneTable } from "./deletion/model.ts"
 import { HeadMoveTable } from "./head/model.ts"
 import { ImportTable } from "./import/model.ts"
 import { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
@@ -29,6 +30,7 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   UsageTable,
   UsageSumTable,
   ImportTable,
+  TombstoneTable,
 ]
 
 /** The schema of a store: skein's tables, and the host's own declared beside them. */

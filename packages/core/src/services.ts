@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Forks } from "./fork/service.ts"
+import { Deletions } from "./deletion/service.ts"
 import { Heads } from "./head/service.ts"
 import { dialects } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
@@ -43,6 +44,7 @@ export type Services =
   | Rewinds
   | Streams
   | QueryViews
+  | Deletions
   | Maintenance
   | Usage
   | Storage
@@ -58,6 +60,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   workspaces: options.workspaces,
   fileHistory: options.fileHistory,
   ring: { ...defaultSettings.ring, ...options.ring },
+  onDelete: options.onDelete ?? defaultSettings.onDelete,
 })
 
 /**
@@ -84,6 +87,7 @@ const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError
         History.layer,
         QueryViews.layer,
         Usage.layer,
+        Deletions.layer,
       ),
     ),
     Layer.provide(liveDrafts.pipe(Layer.provideMerge(Rings.layer), Layer.provideMerge(Instance.layer))),

@@ -3,6 +3,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type { DeleteParticipant } from "./deletion/participant.ts"
 import { dialects, type Dialect, type Dialects } from "./history/dialect.ts"
 import { generic } from "./history/dialects/generic.ts"
 import type { PriceTable } from "./usage/prices.ts"
@@ -38,6 +39,8 @@ export interface SkeinSettings {
   readonly workspaces: Workspaces | undefined
   /** Takes files back. Absent: rewinds are about the conversation alone. */
   readonly fileHistory: FileHistory | undefined
+  /** Who keeps something of sessions outside of the store. */
+  readonly onDelete: ReadonlyArray<DeleteParticipant>
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -51,6 +54,7 @@ export const defaultSettings: SkeinSettings = {
   workspaces: undefined,
   fileHistory: undefined,
   ring: { frames: 2_000, bytes: 8 * 1024 * 1024 },
+  onDelete: [],
 }
 
 export class Settings extends Context.Reference<SkeinSettings>("@skein/core/Settings", {

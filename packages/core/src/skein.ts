@@ -15,9 +15,11 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Forks } from "./fork/service.ts"
 import type { ForkOptions, OperationOptions } from "./fork/service.ts"
+import { Deletions } from "./deletion/service.ts"
+import type { DeleteOptions, DeleteOutcome, Deletion } from "./deletion/service.ts"
 import { Heads } from "./head/service.ts"
 import type {
-  DeleteOptions,
+  DeleteBranchOptions,
   Destination,
   HeadMove,
   Moved,
@@ -222,6 +224,12 @@ export interface Skein<M = Json> {
     markRead(session: string, options?: UpdateOptions & CallOptions): Promise<Session>
     touch(session: string, options?: TransactOptions & CallOptions): Promise<Session>
     /** The main session of an agent, made on first use. */
+    delete(session: string, options?: DeleteOptions & CallOptions): Promise<Deletion>
+    deleteMany(
+      sessions: ReadonlyArray<string>,
+      options?: DeleteOptions & CallOptions,
+    ): Promise<ReadonlyArray<DeleteOutcome>>
+    forget(session: string, options?: TransactOptions & CallOptions): Promise<boolean>
     ensureRoot(agent: string, options?: { readonly owner?: string } & TransactOptions & CallOptions): Promise<Session>
   }
   readonly projects: {
@@ -398,7 +406,7 @@ export interface Skein<M = Json> {
     deleteBranch(
       session: string,
       branch: number,
-      options?: DeleteOptions & CallOptions,
+      options?: DeleteBranchOptions & CallOptions,
     ): Promise<{ readonly removed: number; readonly head: string | null }>
   }
   readonly rewinds: {
@@ -566,6 +574,7 @@ const open = async <M = Json>(
       queue: Queue,
       queryViews: QueryViews,
       rewinds: Rewinds,
+      deletions: Deletions,
       maintenance: Maintenance,
       turns: Turns,
       usage: Usage,
@@ -581,6 +590,7 @@ const open = async <M = Json>(
   }
   const {
     forks,
+    deletions,
     heads,
     history,
     maintenance,
@@ -694,6 +704,9 @@ const open = async <M = Json>(
       setGroup: (session, group, options) => call(options, (own) => sessions.setGroup(session, group, own)),
       markRead: (session, options) => call(options, (own) => sessions.markRead(session, own)),
       touch: (session, options) => call(options, (own) => sessions.touch(session, own)),
+      delete: (session, options) => call(options, (own) => deletions.delete(session, own)),
+      deleteMany: (list, options) => call(options, (own) => deletions.deleteMany(list, own)),
+      forget: (session, options) => call(options, (own) => deletions.forget(session, own)),
       ensureRoot: (agent, options) => call(options, (own) => sessions.ensureRoot(agent, own)),
     },
     projects: {

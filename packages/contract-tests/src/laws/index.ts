@@ -6,6 +6,7 @@ import { amendmentLaws } from "./amendment.ts"
 import { conversationLaws } from "./conversations/index.ts"
 import { familyLaws } from "./families/index.ts"
 import { forkLaws } from "./fork.ts"
+import { deletionLaws } from "./deletion/index.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
 import { messageLaws } from "./message.ts"
@@ -46,4 +47,5 @@ export const laws: ReadonlyArray<Law> = [
   ...conversationLaws,
   ...usageLaws,
   ...ownTableLaws,
+  ...deletionLaws,
 ]

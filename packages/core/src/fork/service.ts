@@ -18,7 +18,7 @@ import type { NewEntry } from "../message/placement.ts"
 import type { MessageNotFound } from "../message/program.ts"
 import { locate, WorkspacePath } from "../project/workspace.ts"
 import { Title } from "../session/input.ts"
-import type { IdConflict, SessionNotFound } from "../session/program.ts"
+import type { IdConflict, SessionAbsent } from "../session/program.ts"
 import { toSession } from "../session/record.ts"
 import type { Session } from "../session/record.ts"
 import { Settings } from "../settings.ts"
@@ -65,7 +65,7 @@ export interface ForkOptions extends OperationOptions {
   readonly workspace?: string | Readonly<Record<string, unknown>>
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 
 export class Forks extends Context.Service<
   Forks,

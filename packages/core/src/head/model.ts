@@ -27,4 +27,8 @@ export const HeadMoveRow = z.object({
 })
 export type HeadMoveRow = z.output<typeof HeadMoveRow>
 
-export const HeadMoveTable = table("head_move", { row: HeadMoveRow, key: [text("sessionId"), int("n")] })
+export const HeadMoveTable = table("head_move", {
+  row: HeadMoveRow,
+  key: [text("sessionId"), int("n")],
+  ownedBy: "session",
+})

@@ -6,6 +6,7 @@
  */
 import * as Data from "effect/Data"
 import { InvalidBoundary } from "../history/program.ts"
+import { forkedBehind, lastForkAt } from "../deletion/need.ts"
 import { BranchTable, EntryTable, noFacts, root, trailLength } from "../message/model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts } from "../message/model.ts"
 import { entriesAt, isOnPath, lastEntries, readPath, reaches } from "../message/path.ts"
@@ -369,32 +370,6 @@ const changed = (session: SessionRow, now: number): SessionRow => ({
   updatedAt: Math.max(session.updatedAt, now),
 })
 
-/** The other sessions of the tree whose head or base is on the branch of `place` and behind it. */
-const standingAbove = fn(function* (tx, session: SessionRow, place: EntryRef) {
-  const found: Array<string> = []
-  let after: string | undefined
-  for (;;) {
-    const rows: ReadonlyArray<Readonly<SessionRow> | Unreadable> = yield* tx.range(SessionTable, "byTree", {
-      prefix: [session.treeId],
-      ...(after === undefined ? {} : { after: [session.treeId, after] as const }),
-      unreadable: "keep",
-    })
-    for (const row of rows) {
-      // Where a session that cannot be read stands is not known, so that nothing may be taken from under it.
-      if (isUnreadable(row)) {
-        found.push(String(row.key[0]))
-        continue
-      }
-      const { base, head, id } = row
-      const stands = [head, base].some((ref) => ref?.branch === place.branch && ref.pos > place.pos)
-      if (stands && id !== session.id) found.push(id)
-    }
-    if (rows.length < maxRange) return found
-    const end = rows.at(-1)!
-    after = isUnreadable(end) ? String(end.key[0]) : end.id
-  }
-})
-
 /**
  * Deletes what of a branch nothing else needs: from its tip down to the highest place that another branch left it. What
  * is left of it is closed, so that no place is used twice. The head, where it stands on what goes, first moves to
@@ -414,9 +389,8 @@ export const deleteBranch = fn(function* (
   yield* expectHead(session, expected)
   const row = yield* requireBranch(session, branch)
   const { treeId } = session
-  const [child] = yield* tx.range(BranchTable, "byParent", { prefix: [treeId, branch], reverse: true, limit: 1 })
-  const keepUpTo = child?.forkAt ?? 0
-  const sessions = yield* standingAbove(session, { branch, pos: keepUpTo })
+  const keepUpTo = yield* lastForkAt(treeId, branch)
+  const sessions = yield* forkedBehind(treeId, branch, keepUpTo)
   if (sessions.length > 0) return yield* tx.fail(new BranchInUse({ branch, sessions }))
   const leaves = session.head.branch === branch && session.head.pos > keepUpTo
   const fallback = keepUpTo > 0 ? { branch, pos: keepUpTo } : { branch: row.parent, pos: row.forkAt }

@@ -18,7 +18,7 @@ import { checkInput, Text } from "../input.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
@@ -60,12 +60,12 @@ export interface NameOptions extends TransactOptions {
   readonly automatic?: boolean
 }
 
-export interface DeleteOptions extends MoveOptions {
+export interface DeleteBranchOptions extends MoveOptions {
   /** Where a head that stands on what goes moves first. Default: where the branch was left, or began. */
   readonly moveTo?: Destination
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 
 export class Heads extends Context.Service<
   Heads,
@@ -128,7 +128,7 @@ export class Heads extends Context.Service<
     readonly deleteBranch: (
       sessionId: string,
       branch: number,
-      options?: DeleteOptions,
+      options?: DeleteBranchOptions,
     ) => Effect.Effect<
       { readonly removed: number; readonly head: string | null },
       BranchNotFound | BranchInUse | MessageNotFound | HeadMoved | InvalidBoundary | RunActive | Absent
@@ -180,7 +180,11 @@ export class Heads extends Context.Service<
             const naming = program.nameBranch(settings, sessionId, branch, { text, origin }, yield* now)
             return yield* storage.transact(naming, writingOf(durability))
           }),
-          deleteBranch: Effect.fnUntraced(function* (sessionId: string, branch: number, given: DeleteOptions = {}) {
+          deleteBranch: Effect.fnUntraced(function* (
+            sessionId: string,
+            branch: number,
+            given: DeleteBranchOptions = {},
+          ) {
             yield* checkInput(BranchNumber, branch, "branch")
             const { moveTo, ...options } = given ?? {}
             const to = moveTo === undefined ? undefined : yield* checkDestination("options.moveTo", moveTo)

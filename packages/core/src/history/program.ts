@@ -37,7 +37,7 @@ import { roundAround } from "./boundary.ts"
 import type { UsesOf } from "./boundary.ts"
 import type { ToolResultPart } from "./dialect.ts"
 import type { Ending } from "./pairing.ts"
-import { splitAt } from "./stretches.ts"
+import { readStretches, splitAt } from "./stretches.ts"
 
 /** The place cannot be a boundary. `nearest` is a message that can, where there is one. Nothing was written. */
 export class InvalidBoundary extends Data.TaggedError("InvalidBoundary")<{
@@ -344,4 +344,12 @@ export const findAmendment = fn(function* (tx, scope: Scope, sessionId: string, 
   if (stored === undefined) return undefined
   const { of: _of, ...made } = stored.amendment ?? { of: undefined }
   return canonical(made) === canonical(amendment) ? stored : yield* tx.fail(new IdConflict({ id: entry.id }))
+})
+
+/** Part of what a plan found. What is not there any more may have gone with its session. */
+export const part = fn(function* (_tx, scope: Scope, session: SessionRow, stretches: ReadonlyArray<Stretch>) {
+  const rows = yield* readStretches(session.treeId, stretches)
+  const wanted = stretches.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  if (rows.length < wanted) yield* requireSession(scope, session.id)
+  return rows
 })

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type { EntryRow } from "../message/model.ts"
 import { comesBefore, isReplayed, placeKey } from "../message/placement.ts"
 import { unreadableId } from "../message/record.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import type { SkeinSettings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import type { Json } from "../storage/json.ts"
@@ -19,7 +19,7 @@ import type { MessageEntry, RenderEntry, RenderRepair } from "./render.ts"
 import { toolUses } from "./rounds.ts"
 import type { UsesOf } from "./boundary.ts"
 import type { ToolUse } from "./rounds.ts"
-import { inParts, readStretches } from "./stretches.ts"
+import { inParts } from "./stretches.ts"
 
 /** What is replayed, in the reader's dialect. */
 export interface ModelHistory<M = unknown> {
@@ -40,11 +40,11 @@ export interface HistoryPart {
 
 export interface HistoryReader {
   /** All that is replayed. */
-  readonly read: (sessionId: string) => Effect.Effect<ModelHistory, SessionNotFound | InvalidInput | StorageError>
+  readonly read: (sessionId: string) => Effect.Effect<ModelHistory, SessionAbsent | InvalidInput | StorageError>
   readonly readPart: (
     plan: HistoryPlan,
     stretches: HistoryPlan["stretches"],
-  ) => Effect.Effect<HistoryPart, InvalidInput | StorageError>
+  ) => Effect.Effect<HistoryPart, SessionAbsent | InvalidInput | StorageError>
   /** The calls and results in a message. */
   readonly usesOf: (entry: MessageEntry) => ReadonlyArray<ToolUse>
   /** The same, of a message as it is stored. */
@@ -62,7 +62,7 @@ export const historyReader = (storage: Storage["Service"], settings: SkeinSettin
   const rendersAs = { dialect: dialect.name, callsOf: (entry: MessageEntry) => callsIn(usesOf(entry)) }
 
   const readPart = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
-    Effect.map(storage.read(readStretches(plan.session.treeId, stretches)), (rows) =>
+    Effect.map(storage.read(program.part(settings, plan.session, stretches)), (rows) =>
       toRenderEntries(rows, plan, rendersAs),
     )
 

@@ -20,7 +20,7 @@ import { checkId, Ids } from "../id.ts"
 import { checkInput } from "../input.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
-import type { IdConflict, SessionNotFound } from "../session/program.ts"
+import type { IdConflict, SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
@@ -100,7 +100,7 @@ export interface TailOptions {
   readonly count: (message: unknown) => number
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 
 export class History extends Context.Service<
   History,

@@ -6,7 +6,7 @@
  */
 import * as z from "zod/mini"
 import { SessionStatus } from "../session/model.ts"
-import { table, text } from "../storage/table.ts"
+import { index, table, text } from "../storage/table.ts"
 
 export const ImportStatus = z.enum(["discovered", "metadata", "display", "ready", "failed", "deleted"])
 export type ImportStatus = z.output<typeof ImportStatus>
@@ -61,10 +61,14 @@ export const ImportRow = z.object({
 })
 export type ImportRow = z.output<typeof ImportRow>
 
+/** Who owns the branches on which the messages of a session are staged, before they are its own: no session has this id. */
+export const stagingId = (sessionId: string): string => `import:${sessionId}`
+
 /** Where a session stands in the ledger. */
 export type LedgerKey = Pick<ImportRow, "owner" | "source" | "session">
 
 export const ImportTable = table("import_record", {
   row: ImportRow,
   key: [text("owner"), text("source"), text("session")],
+  indexes: { byLocalId: index(text("localId")) },
 })

@@ -21,13 +21,13 @@ import { isSeen } from "../scope.ts"
 import type { Scope } from "../scope.ts"
 import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
-import { IdConflict, shelfOf } from "../session/program.ts"
+import { IdConflict, requireFree, shelfOf } from "../session/program.ts"
 import { fn } from "../storage/transaction.ts"
 import type { Handle } from "../storage/transaction.ts"
 import { canonical, digest } from "../value.ts"
 import { applyContinuation, planContinuation } from "./continuation.ts"
 import type { Continuation } from "./continuation.ts"
-import { ImportTable } from "./model.ts"
+import { ImportTable, stagingId } from "./model.ts"
 import type { ImportRow, LedgerKey, Left } from "./model.ts"
 
 /** A session could not be imported. Nothing of it is seen that was not seen before. */
@@ -57,6 +57,7 @@ const present = fn(function* (tx, scope: Scope, draft: SessionRow) {
   if (stored !== undefined && (!isSeen(scope, stored) || stored.treeId !== draft.treeId)) {
     return yield* tx.fail(new IdConflict({ id: draft.id }))
   }
+  if (stored === undefined) yield* requireFree(scope, draft.id)
   return stored
 })
 
@@ -65,7 +66,7 @@ export const find = fn(function* (tx, { owner, session, source }: LedgerKey) {
 })
 
 /** The session as whoever stages for it: no session has this id. */
-const stagingOf = (session: SessionRow): SessionRow => ({ ...session, id: `import:${session.id}` })
+const stagingOf = (session: SessionRow): SessionRow => ({ ...session, id: stagingId(session.id) })
 
 /** A message on its way in. */
 export interface Arriving {

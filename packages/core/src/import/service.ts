@@ -24,7 +24,7 @@ import { newProject } from "../project/program.ts"
 import { locate, workspaceFields } from "../project/workspace.ts"
 import { freshSession } from "../session/fresh.ts"
 import { previewOf } from "../session/preview.ts"
-import type { IdConflict } from "../session/program.ts"
+import type { IdConflict, SessionDeleted } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { key } from "../storage/key.ts"
@@ -105,15 +105,20 @@ export class Imports extends Context.Service<
      * with the session. Remarks among them are reported with the session's own. `messages` may be run twice, and has to
      * give the same.
      *
-     * @throws InvalidInput  a field of the session is not what it should be
-     * @throws IdConflict    the id is taken by a session that does not come from there
-     * @throws RunActive     a turn runs in the session here; import it again when that is over
+     * @throws InvalidInput    a field of the session is not what it should be
+     * @throws IdConflict      the id is taken by a session that does not come from there
+     * @throws SessionDeleted  it was here, and was deleted
+     * @throws RunActive       a turn runs in the session here; import it again when that is over
      */
     readonly bring: <E, R>(
       origin: Origin,
       session: ImportedSession,
       messages: Stream.Stream<ImportedMessage | Remark, E, R>,
-    ) => Effect.Effect<Brought, E | InvalidInput | IdConflict | ImportFailed | RunActive | StorageError, R>
+    ) => Effect.Effect<
+      Brought,
+      E | InvalidInput | IdConflict | SessionDeleted | ImportFailed | RunActive | StorageError,
+      R
+    >
     /** Notes that a session could not be brought, for whoever asks later. The next attempt is made all the same. */
     readonly fail: (
       origin: Origin,

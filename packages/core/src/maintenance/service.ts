@@ -1,8 +1,9 @@
 /**
  * Maintenance: what puts a store in order after something went wrong.
  *
- * Guarantee: recovery ends the turns whose owners are gone or silent for longer than their lease, and nobody else's. It
- * appends no message and moves no activity; run again, or by several at once, it changes nothing more.
+ * Guarantee: recovery ends the turns whose owners are gone or silent for longer than their lease, and nobody else's, and
+ * brings deletions to their end. It appends no message and moves no activity; run again, or by several at once, it changes
+ * nothing more.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -10,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { makeForks } from "../fork/making.ts"
+import { deletionWork } from "../deletion/work.ts"
 import { isId } from "../id.ts"
 import { checkInput } from "../input.ts"
 import { Settings } from "../settings.ts"
@@ -34,6 +36,8 @@ export interface Recovered {
   readonly running: number
   /** Forks whose workspace was there when the process died that was making them: sessions now. Absent: none. */
   readonly forked?: ReadonlyArray<string>
+  /** Sessions whose deletion had not come to its end, and has now. Absent: none. */
+  readonly deleted?: ReadonlyArray<string>
 }
 
 export class Maintenance extends Context.Service<
@@ -41,10 +45,10 @@ export class Maintenance extends Context.Service<
   {
     /**
      * Ends dead turns: their sessions are `interrupted` with the reason `crash-recovery`, what was drafted is settled, what
-     * was claimed of their queues is back in its place. Forks that were being made are finished, or taken back. Its cost
-     * depends on running turns and unfinished operations alone.
+     * was claimed of their queues is back in its place. Forks that were being made are finished, or taken back, and
+     * deletions brought to their end. Its cost depends on running turns and on what is unfinished alone.
      *
-     * @see TRN-05
+     * @see TRN-05, DEL-01
      */
     readonly recover: (options?: RecoverOptions) => Effect.Effect<Recovered, InvalidInput | StorageError>
   }
@@ -55,6 +59,7 @@ export class Maintenance extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
       const instance = yield* Instance
+      const deletions = deletionWork(storage, settings)
 
       const { recover: recoverForks } = makeForks({ storage, settings, instance })
 
@@ -82,9 +87,19 @@ export class Maintenance extends Context.Service<
           running += page.found.length - ended
           next = page.next
         } while (next !== undefined)
-        yield* annotate(() => ({ "skein.turns.interrupted": interrupted.length, "skein.turns.running": running }))
         const { made: forked } = yield* recoverForks()
-        const recovered: Recovered = { interrupted, running, ...(forked.length > 0 && { forked }) }
+        const deleted = yield* deletions.resume
+        yield* annotate(() => ({
+          "skein.turns.interrupted": interrupted.length,
+          "skein.turns.running": running,
+          "skein.sessions.deleted": deleted.length,
+        }))
+        const recovered: Recovered = {
+          interrupted,
+          running,
+          ...(forked.length > 0 && { forked }),
+          ...(deleted.length > 0 && { deleted }),
+        }
         return recovered
       })
 

@@ -21,7 +21,7 @@ import { checkInput, Text } from "../input.ts"
 import type { SessionRow } from "../session/model.ts"
 import { previewOf } from "../session/preview.ts"
 import { shownOf } from "../session/shown.ts"
-import type { IdConflict, SessionNotFound } from "../session/program.ts"
+import type { IdConflict, SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
@@ -126,7 +126,7 @@ export interface PromptsQuery {
   readonly limit?: number
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 type AppendError = HeadMoved | IdConflict | MessageNotFound | RunActive | StaleTurn | Absent
 
 export class Messages extends Context.Service<

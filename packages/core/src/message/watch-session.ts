@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import { toListedItem } from "../queue/record.ts"
 import { SessionTable } from "../session/model.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import { toSession } from "../session/record.ts"
 import type { Scope } from "../session/program.ts"
 import type { ChangedRow } from "../storage/changes.ts"
@@ -35,7 +35,7 @@ export const watchSession = (
   { live, scope, storage }: Sources,
   sessionId: string,
   limit: number,
-): Stream.Stream<SessionView, SessionNotFound | InvalidInput | StorageError> => {
+): Stream.Stream<SessionView, SessionAbsent | InvalidInput | StorageError> => {
   let mark: string | undefined
   /** The page as it is stored. */
   let page: Pick<SessionView, "messages" | "before" | "degraded"> = { messages: [], degraded: false }

@@ -50,6 +50,7 @@ export const OperationTable = table("operation", {
   key: [text("id")],
   indexes: {
     byExpiry: index(int("expiresAt")),
+    bySession: index(text("sessionId")),
     byUnfinished: index(text("unfinished")),
     byBase: index(text("treeId"), int("baseBranch"), int("basePos")),
   },

@@ -29,4 +29,8 @@ export const QueryViewRow = z.object({
 })
 export type QueryViewRow = z.output<typeof QueryViewRow>
 
-export const QueryViewTable = table("query_view", { row: QueryViewRow, key: [text("sessionId"), text("queryKey")] })
+export const QueryViewTable = table("query_view", {
+  row: QueryViewRow,
+  key: [text("sessionId"), text("queryKey")],
+  ownedBy: "session",
+})

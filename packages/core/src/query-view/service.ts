@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
 import { checkInput, Text } from "../input.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
@@ -53,7 +53,7 @@ export interface ExpandQuery {
   readonly epoch?: number
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 
 export class QueryViews extends Context.Service<
   QueryViews,

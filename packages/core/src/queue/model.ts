@@ -66,6 +66,7 @@ export type QueueItemRow = z.output<typeof QueueItemRow>
 export const QueueItemTable = table("queue_item", {
   row: QueueItemRow,
   key: [text("sessionId"), text("id")],
+  ownedBy: "session",
   indexes: {
     byOrder: index(text("sessionId"), int("order")),
     byExpiry: index(text("sessionId"), int("expiresAt")),

@@ -20,7 +20,7 @@ import { isBlank, speakerOf, toEntry } from "../message/body.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
 import type { PauseCause } from "../session/model.ts"
-import type { IdConflict, OperationConflict, Scope, SessionNotFound } from "../session/program.ts"
+import type { IdConflict, OperationConflict, Scope, SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
 import { InvalidInput } from "../storage/error.ts"
@@ -115,7 +115,7 @@ export interface ResumeOptions extends TransactOptions {
   readonly expected?: PauseCause
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 
 export class Queue extends Context.Service<
   Queue,
@@ -265,7 +265,7 @@ export class Queue extends Context.Service<
     readonly work: <A, E, R>(
       body: (turn: Turn) => Effect.Effect<A, E, R>,
       options?: WorkOptions,
-    ) => Effect.Effect<void, SessionNotFound | InvalidInput | StorageError, R>
+    ) => Effect.Effect<void, SessionAbsent | InvalidInput | StorageError, R>
     /**
      * Lets nothing be sent any more until `resume`, or until nothing waits. The first pause stays.
      *
@@ -436,12 +436,7 @@ export class Queue extends Context.Service<
 /** What stands for the id of a message that has none of its own: no id is empty. */
 const unnamed = ""
 
-type TokenProgram<A> = (
-  scope: Scope,
-  sessionId: string,
-  token: string,
-  now: number,
-) => Tx<A, SessionNotFound | LeaseLost>
+type TokenProgram<A> = (scope: Scope, sessionId: string, token: string, now: number) => Tx<A, SessionAbsent | LeaseLost>
 
 /** Fields that are the host's own affair: checked to be JSON, and copied, for the host may go on to change them. */
 const checkFree = <Fields extends { readonly attachments?: unknown; readonly model?: unknown }>(fields: Fields) =>

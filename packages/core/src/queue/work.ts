@@ -16,7 +16,7 @@ import * as z from "zod/mini"
 import { checkInput } from "../input.ts"
 import { Maintenance } from "../maintenance/service.ts"
 import type { SessionNotice } from "../notice.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
@@ -136,7 +136,7 @@ export const makeWorker = Effect.gen(function* () {
   const work = <A, E, R>(
     body: (turn: Turn) => Effect.Effect<A, E, R>,
     given: WorkOptions = {},
-  ): Effect.Effect<void, SessionNotFound | InvalidInput | StorageError, R> =>
+  ): Effect.Effect<void, SessionAbsent | InvalidInput | StorageError, R> =>
     Effect.scoped(
       Effect.gen(function* () {
         const options = yield* checkInput(WorkOptionsInput, given, "options")

@@ -23,7 +23,7 @@ import { checkInput } from "../input.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
-import type { IdConflict, OperationConflict, SessionNotFound } from "../session/program.ts"
+import type { IdConflict, OperationConflict, SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { key } from "../storage/key.ts"
@@ -69,7 +69,7 @@ export interface RewindOptions extends MoveOptions {
   readonly waitMs?: number
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 type Refused = MessageNotFound | InvalidBoundary | Absent
 export type RewindError = Refused | HeadMoved | RunActive | OperationConflict | IdConflict
 

@@ -2,6 +2,8 @@
  * The rules of sessions.
  */
 import * as Data from "effect/Data"
+import { TombstoneTable } from "../deletion/model.ts"
+import type { TombstoneRow } from "../deletion/model.ts"
 import { BranchTable, EntryTable, noFacts, TreeTable } from "../message/model.ts"
 import { advance, place } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
@@ -34,6 +36,20 @@ export class SessionNotFound extends Data.TaggedError("SessionNotFound")<{
   }
 }
 
+/** The session was deleted. Its id is not used again before the deletion is forgotten. Nothing was written. */
+export class SessionDeleted extends Data.TaggedError("SessionDeleted")<{
+  readonly sessionId: string
+  /** When, in milliseconds. */
+  readonly deletedAt: number
+}> {
+  override get message() {
+    return `session ${this.sessionId} was deleted`
+  }
+}
+
+/** Why there is no session to work with. */
+export type SessionAbsent = SessionNotFound | SessionDeleted
+
 /** The id is taken by something with another content. Nothing was written. */
 export class IdConflict extends Data.TaggedError("IdConflict")<{ readonly id: string }> {
   override get message() {
@@ -55,12 +71,21 @@ export class OperationConflict extends Data.TaggedError("OperationConflict")<{
   }
 }
 
-/** The session, or `SessionNotFound`. */
+/** The session, or `SessionNotFound`, or `SessionDeleted` where it was here. */
 export const requireSession = fn(function* (tx, scope: Scope, sessionId: string) {
-  const session = yield* tx.get(SessionTable, [sessionId])
-  if (session === undefined || !isSeen(scope, session)) return yield* tx.fail(new SessionNotFound({ sessionId }))
-  return session
+  const session = yield* find(scope, sessionId)
+  return session ?? (yield* tx.fail(new SessionNotFound({ sessionId })))
 })
+
+/** The session with this id, if there is one. Fails with `SessionDeleted` where there was one. */
+export const find = fn(function* (tx, scope: Scope, sessionId: string) {
+  const session = yield* tx.get(SessionTable, [sessionId])
+  if (session !== undefined) return isSeen(scope, session) ? session : undefined
+  const mark = yield* tx.get(TombstoneTable, [sessionId])
+  return mark !== undefined && isSeen(scope, mark) ? yield* tx.fail(deleted(mark)) : undefined
+})
+
+const deleted = ({ deletedAt, id }: TombstoneRow) => new SessionDeleted({ sessionId: id, deletedAt })
 
 /** The list that a session stands in. */
 export const shelfOf = ({
@@ -72,6 +97,12 @@ export const shelfOf = ({
   if (kind === "task" || kind === "peek" || kind === "cron") return kind
   return visibility === "hidden" ? "hidden" : "main"
 }
+
+/** Fails where a session with this id was deleted: with `IdConflict` where nobody here may know of it. */
+export const requireFree = fn(function* (tx, scope: Scope, id: string) {
+  const mark = yield* tx.get(TombstoneTable, [id])
+  if (mark !== undefined) return yield* tx.fail(isSeen(scope, mark) ? deleted(mark) : new IdConflict({ id }))
+})
 
 /** What `create` writes, once it has decided that it does. */
 export interface Creation {
@@ -90,6 +121,7 @@ export const create = fn(function* (tx, scope: Scope, { first, project, session 
     const isSame = isSeen(scope, stored) && stored.inputDigest === session.inputDigest
     return isSame ? stored : yield* tx.fail(new IdConflict({ id }))
   }
+  yield* requireFree(scope, id)
   if (parentId !== undefined) yield* requireSession(scope, parentId)
   if (home !== undefined && home.owner === session.owner) showAgain(tx, home, createdAt)
   else if (home === undefined && project !== undefined) tx.insert(ProjectTable, project)
@@ -185,7 +217,8 @@ export const touch = fn(function* (tx, scope: Scope, sessionId: string, now: num
 /** How far up a public session is looked for. */
 const mostSteps = 32
 
-const isInternal = ({ kind }: Pick<SessionRow, "kind">) => kind === "task" || kind === "peek"
+/** Whether people see another session instead of it: the one that started it. */
+export const isInternal = ({ kind }: Pick<SessionRow, "kind">) => kind === "task" || kind === "peek"
 
 /** The session, or the one that people see instead of it: the nearest public one among those that started it. */
 export const navigable = fn(function* (tx, scope: Scope, sessionId: string) {
@@ -208,12 +241,6 @@ export const open = fn(function* (tx, scope: Scope, sessionId: string, now: numb
   const change = (row: Readonly<SessionRow>) => renewed({ ...row, archived: false }, now)
   tx.update(SessionTable, [found.session.id], change)
   return { ...found, session: change(found.session) }
-})
-
-/** The session with this id, if there is one. */
-export const find = fn(function* (tx, scope: Scope, sessionId: string) {
-  const session = yield* tx.get(SessionTable, [sessionId])
-  return session !== undefined && isSeen(scope, session) ? session : undefined
 })
 
 /** How many sessions are named where a prefix fits several. */

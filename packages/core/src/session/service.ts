@@ -48,7 +48,7 @@ import { SessionTable } from "./model.ts"
 import type { SessionRow } from "./model.ts"
 import { previewOf } from "./preview.ts"
 import * as program from "./program.ts"
-import type { IdConflict, OperationConflict } from "./program.ts"
+import type { IdConflict, OperationConflict, SessionAbsent } from "./program.ts"
 import { SessionNotFound } from "./program.ts"
 import { toListed, toSession } from "./record.ts"
 import type { DegradedSession, ListedSession, Session } from "./record.ts"
@@ -59,7 +59,8 @@ export { InvalidCursor } from "../cursor.ts"
 export type { SessionFilter, TimeRange } from "./filter.ts"
 export type { Expected, NewSession, SessionPatch } from "./input.ts"
 export type { Channel, Model, RunLocation, SessionFailure, SessionKind, SessionStatus } from "./model.ts"
-export { IdConflict, OperationConflict, SessionNotFound } from "./program.ts"
+export { IdConflict, OperationConflict, SessionDeleted, SessionNotFound } from "./program.ts"
+export type { SessionAbsent } from "./program.ts"
 export type { DegradedSession, ListedSession, Session } from "./record.ts"
 
 export interface UpdateOptions extends TransactOptions {
@@ -122,7 +123,7 @@ export interface Opened {
 }
 
 type Failed = InvalidInput | StorageError
-type Absent = SessionNotFound | Failed
+type Absent = SessionAbsent | Failed
 
 export class Sessions extends Context.Service<
   Sessions,
@@ -135,6 +136,7 @@ export class Sessions extends Context.Service<
      *
      * @throws InvalidInput     a field is not what it says, or another owner than the store's
      * @throws IdConflict       the id is taken by a session with another beginning
+     * @throws SessionDeleted   a session with this id was deleted
      * @throws SessionNotFound  there is no session `parentId`
      * @throws ProjectNotFound  its owner has no project `projectId`
      *

@@ -29,6 +29,7 @@ import { locksOf } from "./locks.ts"
 import type { Locks } from "./locks.ts"
 import { backoff, defaultBusyBudget, retryWhileBusy } from "./retry.ts"
 import type { Schema } from "./schema.ts"
+import type { AnyTable } from "./table.ts"
 import { annotated, span } from "./span.ts"
 import type { Notice, Tx } from "./transaction.ts"
 import { makeTurnTaking } from "./turn-taking.ts"
@@ -69,6 +70,8 @@ export class Storage extends Context.Service<
      * order, before anybody who took part is answered. It must not throw and should be quick: whoever writes waits for it.
      */
     readonly observe: (listener: NoticeListener) => Effect.Effect<void, never, Scope.Scope>
+    /** The tables that the store was opened with. */
+    readonly tables: ReadonlyArray<AnyTable>
     /** The engine's locks, where it has any. */
     readonly locks: Locks | undefined
     /** Whether calls are taken: false once it is being closed. */
@@ -135,7 +138,7 @@ export const makeStorage = (
     const close = Effect.andThen(connected.refuseCalls, release)
     yield* Effect.addFinalizer(() => close)
     const locks = engine.locks && locksOf(engine.locks, busyBudget)
-    return Storage.of({ capabilities, transact, read, changes, observe, locks, isOpen, close })
+    return Storage.of({ capabilities, transact, read, changes, observe, tables: schema.tables, locks, isOpen, close })
   })
 
 interface Connection {

@@ -75,6 +75,9 @@ export interface IndexShape {
   readonly unique: boolean
 }
 
+/** What rows can belong to. */
+export type Owner = "session"
+
 export interface Table<
   out Name extends string,
   in out Row,
@@ -88,6 +91,8 @@ export interface Table<
   readonly columns: ReadonlyArray<Column>
   /** The one field that holds bytes, kept beside the JSON. */
   readonly bytes: string | undefined
+  /** What its rows belong to, and go with. The first part of their key is its id. */
+  readonly ownedBy: Owner | undefined
   /** Type only. */
   readonly "~shape"?: { readonly key: KeyTuple; readonly indexes: Indexes }
 }
@@ -158,7 +163,8 @@ type ShapesOf<
  * Declares a table.
  *
  * `row` checks each row that is read, key fields included. `key` orders the rows; `indexes` are further orders.
- * `bytes` names one field of type `Uint8Array` that is kept beside the JSON.
+ * `bytes` names one field of type `Uint8Array` that is kept beside the JSON. `ownedBy: "session"` says that the first part
+ * of the key is the id of a session, with which the rows are deleted.
  *
  * @example
  * const Message = z.object({ chat: z.string(), seq: z.number(), author: z.string() })
@@ -181,6 +187,7 @@ export const table = <
     readonly key: KeyFields
     readonly indexes?: Declared
     readonly bytes?: keyof z.output<Schema> & string
+    readonly ownedBy?: Owner
   },
 ): Table<Name, z.output<Schema>, ValuesOf<KeyFields>, ShapesOf<KeyFields, Declared>> => {
   const key: ReadonlyArray<Field> = declaration.key
@@ -199,6 +206,11 @@ export const table = <
     return { name: indexName, unique, fields, order, parts: order.map(partOf) }
   })
   checkNames(name, key, columns, Object.keys(declared))
+  if (declaration.ownedBy !== undefined && key[0]?.kind !== "text") {
+    throw new Error(
+      `table ${name}: its key must begin with the id of the ${declaration.ownedBy} that its rows belong to`,
+    )
+  }
   return {
     name,
     row: declaration.row as z.ZodMiniType<z.output<Schema>>,
@@ -206,6 +218,7 @@ export const table = <
     indexes,
     columns,
     bytes: declaration.bytes,
+    ownedBy: declaration.ownedBy,
   }
 }
 

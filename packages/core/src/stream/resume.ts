@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import { isId } from "../id.ts"
 import type { EntryRow } from "../message/model.ts"
 import { toMessage } from "../message/record.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import type { Scope } from "../scope.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import type { Storage } from "../storage/storage.ts"
@@ -39,7 +39,7 @@ export interface Source {
   readonly pageSize?: number
 }
 
-export type ResumeError = SessionNotFound | InvalidInput | StorageError
+export type ResumeError = SessionAbsent | InvalidInput | StorageError
 
 /** What a reader does next: it gives frames, and says how it goes on. */
 export type Step = Effect.Effect<readonly [frames: ReadonlyArray<Kept>, next: Option.Option<Step>], ResumeError>

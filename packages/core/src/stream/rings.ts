@@ -34,6 +34,15 @@ const manyIdleBytes = 64 * 1024 * 1024
 /** How often readers look whether what they wait for can still come, in milliseconds. */
 export const tickMs = 5_000
 
+/** A ring that somebody reads. */
+interface Reading {
+  readonly ring: Ring
+  readers: number
+  readonly stopRelay: () => void
+  /** Its session is gone, and it goes with its last reader. */
+  isDropped: boolean
+}
+
 export class Rings extends Context.Service<
   Rings,
   {
@@ -63,7 +72,7 @@ export class Rings extends Context.Service<
       const { owner: epoch } = yield* Instance
 
       /** Rings that are read, each with the number of its readers. */
-      const read = new Map<string, { readonly ring: Ring; readers: number; readonly stopRelay: () => void }>()
+      const read = new Map<string, Reading>()
       /** Others, the one that was used last at the end. */
       const idle = new Map<string, Ring>()
       let idleBytes = 0
@@ -99,6 +108,16 @@ export class Rings extends Context.Service<
         const result = work(ring)
         rest(ring)
         return result
+      }
+
+      /** Keeps nothing more of a session, and wakes its readers, who will find that it is gone. */
+      const drop = (sessionId: string) => {
+        unrest(sessionId)
+        const known = read.get(sessionId)
+        if (known === undefined) return
+        known.isDropped = true
+        known.ring.hints++
+        known.ring.wake()
       }
 
       const append = (ring: Ring, frame: NewFrame) => ring.append(frame, ++newest, clock.currentTimeMillisUnsafe())
@@ -192,6 +211,7 @@ export class Rings extends Context.Service<
       yield* storage.observe((notices) => {
         for (const notice of notices as ReadonlyArray<SessionNotice>) {
           if (notice._tag === "EventProjected") publish(notice.sessionId, notice.frame)
+          if (notice._tag === "SessionWasDeleted") drop(notice.sessionId)
           if (!("revision" in notice)) continue
           const { sessionId } = notice
           // A turn that begins is read soon, and its readers want all of it.
@@ -226,7 +246,7 @@ export class Rings extends Context.Service<
         }
         const ring = unrest(sessionId) ?? make(sessionId)
         const stopRelay = relay?.subscribe(sessionId, (text) => receive(sessionId, text)) ?? (() => {})
-        const reading = { ring, readers: 1, stopRelay }
+        const reading: Reading = { ring, readers: 1, stopRelay, isDropped: false }
         read.set(sessionId, reading)
         return reading
       }
@@ -235,7 +255,7 @@ export class Rings extends Context.Service<
         if (known === undefined || --known.readers > 0) return
         read.delete(sessionId)
         known.stopRelay()
-        rest(known.ring)
+        if (!known.isDropped) rest(known.ring)
       }
 
       yield* Effect.addFinalizer(() =>

@@ -18,7 +18,7 @@ import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
 import { isId, unfitId } from "../id.ts"
 import { checkInput } from "../input.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
@@ -52,7 +52,7 @@ export interface Reservation {
   /** What comes behind this cursor is kept for the reservation. */
   readonly cursor: string
   /** The frames of the turn and of the session, once `bindTurn` has said which turn. Ends with the turn. */
-  readonly frames: Stream.Stream<Frame, SessionNotFound | InvalidInput | StorageError>
+  readonly frames: Stream.Stream<Frame, SessionAbsent | InvalidInput | StorageError>
   /** Says which turn it is for. */
   readonly bindTurn: (turnId: string) => Effect.Effect<void, InvalidInput>
   /** The stream ends with what has come by now: no turn will. */
@@ -90,7 +90,7 @@ export class Streams extends Context.Service<
     readonly resume: (
       sessionId: string,
       query?: ResumeQuery,
-    ) => Stream.Stream<Frame, SessionNotFound | InvalidInput | StorageError>
+    ) => Stream.Stream<Frame, SessionAbsent | InvalidInput | StorageError>
     /** How many readers and reservations a session has in this process. */
     readonly readers: (sessionId: string) => Effect.Effect<number, InvalidInput>
   }

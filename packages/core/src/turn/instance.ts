@@ -18,7 +18,8 @@ import * as Stream from "effect/Stream"
 import { Ids } from "../id.ts"
 import type { SessionNotice } from "../notice.ts"
 import { Settings } from "../settings.ts"
-import type { IdConflict, SessionNotFound } from "../session/program.ts"
+import { SessionDeleted } from "../session/program.ts"
+import type { IdConflict, SessionAbsent } from "../session/program.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
 import { StaleTurn } from "./fence.ts"
@@ -27,7 +28,7 @@ import type { Liveness } from "./liveness.ts"
 import * as program from "./program.ts"
 
 /** Why a turn may fail to write. */
-export type WriteError = StaleTurn | IdConflict | SessionNotFound | InvalidInput | StorageError
+export type WriteError = StaleTurn | IdConflict | SessionAbsent | InvalidInput | StorageError
 
 /** Why a running turn is to stop. */
 export type Stop =
@@ -108,6 +109,9 @@ export class Instance extends Context.Service<
           } else if (notice._tag === "TurnEnded") {
             const turn = running.get(notice.sessionId)
             if (turn?.epoch === notice.turn.epoch) turn.stop(lost(notice.sessionId, turn.epoch, undefined))
+          } else if (notice._tag === "SessionWasDeleted") {
+            const { deletedAt, sessionId } = notice
+            running.get(sessionId)?.stop({ _tag: "Lost", error: new SessionDeleted({ sessionId, deletedAt }) })
           }
         }
       })

@@ -55,6 +55,7 @@ export type TurnRow = z.output<typeof TurnRow>
 export const TurnTable = table("turn", {
   row: TurnRow,
   key: [text("sessionId"), int("epoch")],
+  ownedBy: "session",
   indexes: {
     byId: unique(text("sessionId"), text("id")),
     byRunning: index(int("runningSince")),

@@ -207,6 +207,7 @@ const endTurn = (ground: Ground, unstored: NewEntry | undefined, ending: Ending)
 const isOver = (error: WriteError): boolean =>
   error._tag === "StaleTurn" ||
   error._tag === "SessionNotFound" ||
+  error._tag === "SessionDeleted" ||
   (error._tag === "StorageError" && error.reason._tag === "Closed")
 
 /** Whether an end may be stored that brings nothing along. */

@@ -32,7 +32,7 @@ import type { QueueItem } from "../queue/record.ts"
 import type { SessionFailure } from "../session/model.ts"
 import { SessionFailure as SessionFailureInput } from "../session/model.ts"
 import { IdConflict } from "../session/program.ts"
-import type { OperationConflict, SessionNotFound } from "../session/program.ts"
+import type { OperationConflict, SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import { InvalidInput, isTaken, isUncertain } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
@@ -166,7 +166,7 @@ export interface Turn {
   /** Fires when the turn is to stop: it was aborted, taken over or found dead. */
   readonly signal: AbortSignal
   /** What the model is given, without what this turn is still writing. */
-  readonly history: Effect.Effect<ModelHistory, SessionNotFound | InvalidInput | StorageError>
+  readonly history: Effect.Effect<ModelHistory, SessionAbsent | InvalidInput | StorageError>
   /**
    * The message that is being written, as it is by now: heard by readers at once, stored at once the first time and then
    * every `checkpointMs`.
@@ -196,7 +196,7 @@ export interface Turn {
   readonly done: Effect.Effect<void>
 }
 
-type Absent = SessionNotFound | InvalidInput | StorageError
+type Absent = SessionAbsent | InvalidInput | StorageError
 export type BeginError =
   | RunActive
   | HeadMoved

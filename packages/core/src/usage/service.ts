@@ -18,7 +18,7 @@ import { isId } from "../id.ts"
 import { checkInput } from "../input.ts"
 import { ProjectId } from "../project/model.ts"
 import { Name } from "../session/input.ts"
-import type { SessionNotFound } from "../session/program.ts"
+import type { SessionAbsent } from "../session/program.ts"
 import { isSeen } from "../scope.ts"
 import { Settings } from "../settings.ts"
 import { InvalidInput } from "../storage/error.ts"
@@ -129,7 +129,7 @@ export interface UsageCheck {
 }
 
 type Failed = InvalidInput | StorageError
-type Absent = SessionNotFound | Failed
+type Absent = SessionAbsent | Failed
 
 export class Usage extends Context.Service<
   Usage,

@@ -1,0 +1,394 @@
+/**
+ * The rules of deletion: who goes with a session, and in which steps everything of it goes.
+ *
+ * The mark comes first. It takes the row of the session away, so that it is in no list and nothing can be written for it any
+ * more, and leaves a tombstone, which says so to whoever asks and knows what is left to do. Each step after it is one
+ * commit of bounded size that looks anew what is there, so that it does not matter who does it, or how often.
+ */
+import { ImportTable, stagingId } from "../import/model.ts"
+import type { ImportRow } from "../import/model.ts"
+import { BranchTable, TreeTable } from "../message/model.ts"
+import type { BranchRow } from "../message/model.ts"
+import { notify } from "../message/program.ts"
+import { OperationTable } from "../operation/model.ts"
+import { isSeen } from "../scope.ts"
+import type { Scope } from "../scope.ts"
+import { SessionTable } from "../session/model.ts"
+import type { SessionKind, SessionRow } from "../session/model.ts"
+import { isInternal, requireSession } from "../session/program.ts"
+import { keyOf } from "../storage/table.ts"
+import type { AnyTable, KeyOf, KeyPart, Table } from "../storage/table.ts"
+import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
+import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { runActive } from "../turn/fence.ts"
+import { nobody, TombstoneTable } from "./model.ts"
+import type { TombstoneRow } from "./model.ts"
+import { neededUpTo } from "./need.ts"
+import { applyEnding, planEnding, Room } from "./removal.ts"
+import type { Ending } from "./removal.ts"
+
+/** A session that a deletion concerns. */
+export interface Concerned {
+  readonly id: string
+  readonly kind: SessionKind
+}
+
+/** What a mark did. */
+export interface Marked {
+  /** Sessions that are gone: the one that was asked for first, then those that went with it. */
+  readonly deleted: ReadonlyArray<Concerned>
+  /** Sessions that were started by one of those, and have moved up. */
+  readonly moved: ReadonlyArray<Concerned>
+}
+
+/** How many sessions one commit marks, and how many it moves up. The others follow in steps. */
+export const maxMarked = 100
+
+export interface Deleting {
+  /** Whether running turns are fenced instead of refused. */
+  readonly force: boolean
+  /** Whether what it wrote is taken from others as well. */
+  readonly erase: boolean
+  readonly now: number
+}
+
+/**
+ * Marks a session as deleted, and those that it started for itself, at any depth. Fails with `RunActive` where one of them
+ * has a turn that runs, unless it is forced to.
+ */
+export const mark = fn(function* (tx, scope: Scope, sessionId: string, { erase, force, now }: Deleting) {
+  const session = yield* requireSession(scope, sessionId)
+  const family = yield* readFamily(session)
+  const running = force ? undefined : family.internal.find(({ activeTurn }) => activeTurn !== undefined)
+  if (running !== undefined) return yield* tx.fail(runActive(running, running.activeTurn!))
+  const ids = new Set(family.internal.map(({ id }) => id))
+  const parentId = session.parentId !== undefined && !ids.has(session.parentId) ? session.parentId : undefined
+  const going = yield* planMarks(family.internal.slice(0, maxMarked))
+  applyMarks(tx, going, { now, parentId, erase })
+  moveUp(tx, family.others.slice(0, maxMarked), parentId, now)
+  const marked: Marked = { deleted: family.internal.map(concerned), moved: family.others.map(concerned) }
+  return marked
+})
+
+const concerned = ({ id, kind }: SessionRow): Concerned => ({ id, kind })
+
+/** A session with all that it started for itself, at any depth; and what those started for people. */
+const readFamily = fn(function* (_tx, session: SessionRow) {
+  const internal: Array<Readonly<SessionRow>> = [session]
+  const others: Array<Readonly<SessionRow>> = []
+  const met = new Set([session.id])
+  for (const { id } of internal) {
+    let last: SessionRow | undefined
+    do {
+      const children: Children = yield* readChildren(id, last)
+      for (const child of children.rows) {
+        if (met.has(child.id)) continue
+        met.add(child.id)
+        ;(isInternal(child) ? internal : others).push(child)
+      }
+      last = children.last
+    } while (last !== undefined)
+  }
+  return { internal, others }
+})
+
+interface Children {
+  readonly rows: ReadonlyArray<Readonly<SessionRow>>
+  /** Behind which one there may be more. */
+  readonly last: Readonly<SessionRow> | undefined
+}
+
+/** Some sessions that a session started. One that cannot be read stays as it is. */
+const readChildren = fn(function* (tx, sessionId: string, last?: SessionRow) {
+  const found = yield* tx.range(SessionTable, "byParent", {
+    prefix: [sessionId],
+    ...(last !== undefined && { after: [sessionId, last.createdAt, last.id] as const }),
+    unreadable: "keep",
+  })
+  const rows = found.filter((row): row is Readonly<SessionRow> => !isUnreadable(row))
+  const children: Children = { rows, last: found.length < maxRange ? undefined : rows.at(-1) }
+  return children
+})
+
+/** A session that is to be marked, and where it stands in the ledger of imports. */
+interface Going {
+  readonly session: Readonly<SessionRow>
+  readonly imports: ReadonlyArray<Readonly<ImportRow>>
+}
+
+const planMarks = fn(function* (tx, sessions: ReadonlyArray<Readonly<SessionRow>>) {
+  const imports = yield* tx.all(sessions.map(({ id }) => tx.range(ImportTable, "byLocalId", { prefix: [id] })))
+  return sessions.map((session, i): Going => ({ session, imports: imports[i]! }))
+})
+
+/** Takes sessions away, and leaves a mark of each. */
+const applyMarks = (
+  tx: Handle,
+  going: ReadonlyArray<Going>,
+  { erase, now, parentId }: { readonly now: number; readonly parentId: string | undefined; readonly erase: boolean },
+): void => {
+  for (const { imports, session } of going) {
+    const { base, id, owner, treeId } = session
+    const tombstone: TombstoneRow = { id, treeId, deletedAt: now, leftSince: now }
+    if (owner !== undefined) tombstone.owner = owner
+    if (parentId !== undefined) tombstone.parentId = parentId
+    if (base !== undefined && base.branch > 0) tombstone.base = base.branch
+    if (erase) tombstone.erase = true
+    tx.remove(SessionTable, [id])
+    tx.insert(TombstoneTable, tombstone)
+    for (const row of imports) {
+      tx.update(ImportTable, [row.owner, row.source, row.session], (one): ImportRow => ({ ...one, status: "deleted" }))
+    }
+    notify(tx, { _tag: "SessionWasDeleted", sessionId: id, deletedAt: now })
+  }
+}
+
+/** Sessions have another parent, or none. */
+const moveUp = (
+  tx: Handle,
+  sessions: ReadonlyArray<Readonly<SessionRow>>,
+  parentId: string | undefined,
+  now: number,
+): void => {
+  for (const { id } of sessions) {
+    tx.update(SessionTable, [id], ({ parentId: _parent, ...row }) => ({
+      ...row,
+      ...(parentId !== undefined && { parentId }),
+      revision: row.revision + 1,
+      updatedAt: Math.max(row.updatedAt, now),
+    }))
+  }
+}
+
+/** What a step did. */
+export interface Progress {
+  /** Whether there is more to do; whether nothing of the session is left in the store; or whether that was so before. */
+  readonly state: "more" | "emptied" | "done"
+  /** Sessions that were marked meanwhile, and have steps of their own to go. */
+  readonly marked: ReadonlyArray<string>
+}
+
+const more = (marked: ReadonlyArray<string> = []): Progress => ({ state: "more", marked })
+
+/** One step of what is left to do of a deletion. */
+export const step = fn(function* (tx, tables: ReadonlyArray<AnyTable>, sessionId: string, now: number) {
+  const tombstone = yield* tx.get(TombstoneTable, [sessionId])
+  const done: Progress = { state: "done", marked: [] }
+  if (tombstone?.leftSince === undefined) return done
+  const children = (yield* readChildren(tombstone.id)).rows.slice(0, maxMarked)
+  if (children.length > 0) return more(yield* releaseChildren(tombstone, children, now))
+  const isBusy =
+    (yield* removeOwned(tables, sessionId)) ||
+    (yield* removeReceipts(sessionId)) ||
+    (yield* removeBranches(tombstone)) ||
+    (yield* removeInherited(tombstone))
+  if (isBusy) return more()
+  yield* removeTree(tombstone.treeId)
+  const emptied: Progress = { state: "emptied", marked: [] }
+  return emptied
+})
+
+/** Marks, or moves up, what the mark of their parent had no room for, or did not know yet. */
+const releaseChildren = fn(function* (
+  tx,
+  tombstone: TombstoneRow,
+  children: ReadonlyArray<Readonly<SessionRow>>,
+  now: number,
+) {
+  const parentId = yield* livingParent(tombstone.parentId)
+  const going = yield* planMarks(children.filter(isInternal))
+  applyMarks(tx, going, { now, parentId, erase: tombstone.erase ?? false })
+  const others = children.filter((child) => !isInternal(child))
+  moveUp(tx, others, parentId, now)
+  return going.map(({ session }) => session.id)
+})
+
+/** The session, or the nearest one above it that is not deleted as well. */
+const livingParent = fn(function* (tx, sessionId: string | undefined) {
+  let id = sessionId
+  for (const met = new Set<string>(); id !== undefined && !met.has(id);) {
+    met.add(id)
+    const tombstone: Readonly<TombstoneRow> | undefined = yield* tx.get(TombstoneTable, [id])
+    if (tombstone === undefined) return id
+    id = tombstone.parentId
+  }
+  return undefined
+})
+
+/** A table whose rows belong to sessions, as far as that says what its key is. */
+type OwnedTable = Table<
+  string,
+  Record<string, unknown>,
+  readonly [sessionId: string, rest: KeyPart],
+  Record<never, never>
+>
+
+/** Removes rows of tables that say that they belong to sessions. */
+const removeOwned = fn(function* (tx, tables: ReadonlyArray<AnyTable>, sessionId: string) {
+  const room = new Room()
+  const ends: Array<{ readonly of: OwnedTable; readonly to: KeyOf<OwnedTable> }> = []
+  for (const of of tables as ReadonlyArray<OwnedTable>) {
+    if (of.ownedBy !== "session") continue
+    let to: KeyOf<OwnedTable> | undefined
+    for (let isOver = false; !isOver && !room.isFull;) {
+      const limit = room.window
+      const rows: ReadonlyArray<Readonly<Record<string, unknown>> | Unreadable> = yield* tx.range(of, "key", {
+        prefix: [sessionId],
+        ...(to !== undefined && { after: to }),
+        limit,
+        unreadable: "keep",
+      })
+      isOver = rows.length < limit
+      for (const row of rows) {
+        if (!room.takes(of, row)) break
+        to = (isUnreadable(row) ? row.key : keyOf(of, row)) as KeyOf<OwnedTable>
+      }
+    }
+    if (to !== undefined) ends.push({ of, to })
+    if (room.isFull) break
+  }
+  for (const { of, to } of ends) tx.removeRange(of, { prefix: [sessionId], to })
+  return ends.length > 0
+})
+
+/** Removes what is remembered of operations that are finished. Whoever finishes the others removes those. */
+const removeReceipts = fn(function* (tx, sessionId: string) {
+  const rows = yield* tx.range(OperationTable, "bySession", { prefix: [sessionId], unreadable: "keep" })
+  const finished = rows.filter((row) => isUnreadable(row) || row.unfinished === undefined)
+  for (const row of finished) tx.remove(OperationTable, [isUnreadable(row) ? String(row.key[0]) : row.id])
+  return finished.length > 0
+})
+
+/** Removes what nobody needs of the branches of a session, leaves first. What others need of them belongs to nobody. */
+const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow) {
+  const room = new Room()
+  const endings: Array<Ending> = []
+  const gone = new Set<number>()
+  const kept: Array<number> = []
+  for (const owner of [stagingId(id), id]) {
+    let last: number | undefined
+    for (let isOver = false; !isOver && !room.isFull;) {
+      const rows: ReadonlyArray<Readonly<BranchRow> | Unreadable> = yield* tx.range(BranchTable, "byOwner", {
+        prefix: [owner],
+        ...(last !== undefined && { before: [owner, last] as const }),
+        reverse: true,
+        limit: branchWindow,
+        unreadable: "keep",
+      })
+      isOver = rows.length < branchWindow
+      for (const row of rows) {
+        const branch: number = isUnreadable(row) ? Number(row.key[1]) : row.branch
+        last = branch
+        const needed: number = yield* neededUpTo(treeId, branch, gone)
+        const ending: Ending = yield* planEnding(treeId, branch, needed, room)
+        if (ending.from !== undefined) endings.push(ending)
+        if (!ending.isAll || !room.takes(BranchTable, row)) break
+        if (needed === 0) gone.add(branch)
+        // One that cannot be read can be given to nobody, and stays as it is.
+        else if (!isUnreadable(row)) kept.push(branch)
+      }
+    }
+  }
+  removeAll(tx, treeId, endings, gone)
+  for (const branch of kept) {
+    tx.update(BranchTable, [treeId, branch], (row) => ({ ...row, owner: nobody, closed: true }))
+  }
+  return endings.length > 0 || gone.size > 0 || kept.length > 0
+})
+
+const branchWindow = 50
+
+const removeAll = (tx: Handle, treeId: string, endings: ReadonlyArray<Ending>, gone: ReadonlySet<number>): void => {
+  for (const ending of endings) applyEnding(tx, ending)
+  for (const branch of gone) tx.remove(BranchTable, [treeId, branch])
+}
+
+/**
+ * Removes what only the session needed of branches that belong to nobody: of the one that it left, and of those before it
+ * for as long as nothing is left of the one behind.
+ */
+const removeInherited = fn(function* (tx, { base, id, treeId }: TombstoneRow) {
+  if (base === undefined) return false
+  const room = new Room()
+  const endings: Array<Ending> = []
+  const gone = new Set<number>()
+  let next: number | undefined = base
+  while (next !== undefined && !room.isFull) {
+    const rows: ReadonlyArray<Readonly<BranchRow> | Unreadable> = yield* tx.range(BranchTable, "key", {
+      prefix: [treeId, next],
+      unreadable: "keep",
+    })
+    const [row] = rows
+    if (row === undefined || isUnreadable(row) || row.owner !== nobody) {
+      next = undefined
+      break
+    }
+    const needed: number = yield* neededUpTo(treeId, next, gone)
+    const ending: Ending = yield* planEnding(treeId, next, needed, room)
+    if (ending.from !== undefined) endings.push(ending)
+    if (!ending.isAll || !room.takes(BranchTable, row)) break
+    if (needed === 0) gone.add(next)
+    next = needed === 0 && row.parent > 0 ? row.parent : undefined
+  }
+  removeAll(tx, treeId, endings, gone)
+  tx.update(TombstoneTable, [id], ({ base: _base, ...rest }) => ({
+    ...rest,
+    ...(next !== undefined && { base: next }),
+  }))
+  return true
+})
+
+/** Removes a tree that holds nothing any more. */
+const removeTree = fn(function* (tx, treeId: string) {
+  const one = { prefix: [treeId], limit: 1, unreadable: "keep" } as const
+  const [sessions, branches, operations] = yield* tx.all([
+    tx.range(SessionTable, "byTree", one),
+    tx.range(BranchTable, "key", one),
+    tx.range(OperationTable, "byBase", one),
+  ])
+  if (sessions.length + branches.length + operations.length === 0) tx.remove(TreeTable, [treeId])
+})
+
+/** Notes that nothing is left to do. */
+export const finish = fn(function* (tx, sessionId: string) {
+  const tombstone = yield* tx.get(TombstoneTable, [sessionId])
+  if (tombstone === undefined) return
+  tx.update(TombstoneTable, [sessionId], ({ id, owner, deletedAt, treeId }) => ({
+    id,
+    treeId,
+    deletedAt,
+    ...(owner !== undefined && { owner }),
+  }))
+})
+
+/** A deletion, as whoever goes on with it has to know it. */
+export interface Pending {
+  readonly id: string
+  readonly leftSince: number
+}
+
+/** Some deletions of which something is left to do, oldest first. */
+export const pending = fn(function* (tx, scope: Scope, after: Pending | undefined) {
+  const rows = yield* tx.range(TombstoneTable, "byLeft", {
+    ...(after !== undefined && { after: [after.leftSince, after.id] as const }),
+    unreadable: "keep",
+  })
+  const readable = rows.filter((row): row is Readonly<TombstoneRow> => !isUnreadable(row))
+  const last = rows.length < maxRange ? undefined : readable.at(-1)
+  const toPending = ({ id, leftSince = 0 }: TombstoneRow): Pending => ({ id, leftSince })
+  return { found: readable.filter((row) => isSeen(scope, row)).map(toPending), next: last && toPending(last) }
+})
+
+/** The tombstone of a session, where it was deleted and that may be known. */
+export const findTombstone = fn(function* (tx, scope: Scope, sessionId: string) {
+  const tombstone = yield* tx.get(TombstoneTable, [sessionId])
+  return tombstone !== undefined && isSeen(scope, tombstone) ? tombstone : undefined
+})
+
+/** Forgets a deletion of which nothing is left to do: the id may be used again. */
+export const forget = fn(function* (tx, scope: Scope, sessionId: string) {
+  const tombstone = yield* findTombstone(scope, sessionId)
+  if (tombstone === undefined || tombstone.leftSince !== undefined) return false
+  tx.remove(TombstoneTable, [sessionId])
+  return true
+})
