@@ -3,6 +3,7 @@ import type { Suite } from "./row.ts"
 import { appendRelaxed, appendStrict } from "./rows/append.ts"
 import { crossedBranches } from "./rows/branches.ts"
 import { rowsOfAppend } from "./rows/count.ts"
+import { forksOfLongConversations } from "./rows/fork.ts"
 import { lengthOfConversation } from "./rows/length.ts"
 import { concurrentAppends } from "./rows/producers.ts"
 import { readConversation } from "./rows/read.ts"
@@ -20,6 +21,7 @@ export const suites: ReadonlyArray<Suite> = [
   lengthOfConversation,
   crossedBranches,
   rowsOfAppend,
+  forksOfLongConversations,
   turnStrict,
   turnRelaxed,
   dispatchStrict,
