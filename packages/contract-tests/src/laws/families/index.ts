@@ -17,9 +17,9 @@ import type { Law, Store } from "../../law.ts"
 import { makeRandom } from "../../random.ts"
 import type { Random } from "../../random.ts"
 import { openServices } from "../../services.ts"
-import { newFamily, pathTo, run, sees, shownBy } from "./oracle.ts"
+import { keptIn, newFamily, pathTo, run, sees, shownBy, sidesOf } from "./oracle.ts"
 import type { Answer, Family, Kind, Made, Operation, Talk } from "./oracle.ts"
-import { answerTo, glance, seenOf } from "./subject.ts"
+import { answerTo, glance, seenOf, stored } from "./subject.ts"
 
 /** How many clients do something at once, and how many of their rounds a family lives. */
 const clients = 4
@@ -64,7 +64,7 @@ const decide = (family: Family, random: Random, name: string): Operation => {
     return from.length === 0 ? "nobody" : random.pick(from)
   }
   const prompts = path.filter(({ kind }) => kind === "said").map(({ id }) => id)
-  const choice = random.nat(25)
+  const choice = random.nat(27)
   const isFull = living(family).length >= mostTalks
   if (choice < 9) {
     const kinds = random.pick<ReadonlyArray<Kind>>([
@@ -85,7 +85,9 @@ const decide = (family: Family, random: Random, name: string): Operation => {
   if (choice < 24 && !isFull) {
     return { do: "fork", session, at: random.nat(3) === 0 ? undefined : any(seen) }
   }
-  return isFull ? { do: "redo", session } : { do: "side", session }
+  if (choice === 24 && !isFull) return { do: "side", session }
+  const isNeeded = living(family).length - sidesOf(family, session).length < 4
+  return isNeeded ? { do: "redo", session } : { do: "delete", session }
 }
 
 const expectedGlance = (family: Family, talk: Talk): unknown => {
@@ -180,7 +182,13 @@ const live = (store: Store, random: Random, told: Array<string>) =>
         const there = talk.deleted ? { failed: "SessionDeleted" } : { done: ids.filter((id) => sees(family, talk, id)) }
         equal(yield* on(round, seenOf(talk.id, ids)), there, `after round ${round}, what ${talk.id} sees`)
       }
+      equal((yield* on(round, stored)).ids, [...keptIn(family)].toSorted(), `after round ${round}, what is kept`)
     }
+    for (const { id } of random.shuffled(living(family))) {
+      // A side conversation may have gone with another one.
+      yield* on(0, answerTo({ do: "delete", session: id }))
+    }
+    equal(yield* on(1, stored), { ids: [], others: 0 }, "when all are deleted, what is left")
   })
 
 /** How many families live: ten calls for each run. */
@@ -188,7 +196,7 @@ const familiesFor = ({ runs }: Store): number => Math.ceil((10 * runs) / (client
 
 export const familyLaws: ReadonlyArray<Law> = [
   law(
-    "FRK-01 FRK-03 FRK-06 RWD-01 RWD-03 RWD-04 any history of a family by four clients is as one after another would have it",
+    "FRK-01 FRK-03 FRK-06 RWD-01 RWD-04 DEL-01 DEL-02 any history of a family by four clients is as one after another would have it",
     (store) =>
       Effect.gen(function* () {
         for (let family = 0; family < familiesFor(store); family++) {

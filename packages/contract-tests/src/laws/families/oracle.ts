@@ -144,6 +144,19 @@ export const neededIn = (family: Family): ReadonlySet<string> => {
   return needed
 }
 
+/** What is kept: all that those who are left have said, where they were forked, and all before it. Design 3. */
+export const keptIn = (family: Family): ReadonlySet<string> => {
+  const kept = new Set<string>()
+  const keep = (place: string | null) => {
+    for (let at = place; at !== null && !kept.has(at); at = family.entries.get(at)!.before) kept.add(at)
+  }
+  const living = [...family.talks.values()].filter(({ deleted }) => !deleted)
+  for (const { base = null } of living) keep(base)
+  const owners = new Set(living.map(({ id }) => id))
+  for (const { id, owner } of family.entries.values()) if (owners.has(owner) && !family.gone.has(id)) keep(id)
+  return kept
+}
+
 // Operations.
 
 /** Runs one operation. What the subject minted is taken from what it answered. */

@@ -1,7 +1,9 @@
 /**
  * The family on the store under test: operations and what is seen of it, through the services.
  */
+import { BranchTable, EntryTable, HeadMoveTable, SessionTable, TreeTable } from "@skein/core"
 import type { Services } from "@skein/core"
+import { Deletions } from "@skein/core/deletion"
 import { Forks } from "@skein/core/fork"
 import { Heads } from "@skein/core/head"
 import { History } from "@skein/core/history"
@@ -10,6 +12,7 @@ import type { MessageInput } from "@skein/core/message"
 import { Rewinds } from "@skein/core/rewind"
 import { Sessions } from "@skein/core/session"
 import type { Session } from "@skein/core/session"
+import { Storage, Tx } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import { outcomeOf } from "../../outcome.ts"
 import type { Answer, Made, NewMessage, Operation } from "./oracle.ts"
@@ -25,6 +28,7 @@ const toMade = ({ head, id, title }: Session): Made => ({ id, head, title })
 
 const call = (operation: Operation) =>
   Effect.gen(function* () {
+    const deletions = yield* Deletions
     const forks = yield* Forks
     const heads = yield* Heads
     const messages = yield* Messages
@@ -52,6 +56,8 @@ const call = (operation: Operation) =>
         return { from, to }
       }
       case "delete":
+        yield* deletions.delete(session)
+        return "deleted"
       case "prune":
         return yield* Effect.die("not yet")
     }
@@ -95,3 +101,31 @@ export const seenOf = (id: string, ids: ReadonlyArray<string>) =>
       idsOf,
     ),
   )
+
+/** How many rows of the sessions and their trees are stored, and the ids of all entries, in order. */
+export const stored = Effect.gen(function* () {
+  const storage = yield* Storage
+  const ids: Array<string> = []
+  let after: readonly [string, number, number] | undefined
+  do {
+    const rows = yield* storage.read(
+      Tx.make(function* (tx) {
+        return yield* tx.range(EntryTable, "key", after === undefined ? {} : { after })
+      }),
+    )
+    ids.push(...idsOf(rows))
+    const last = rows.at(-1)
+    after = last && [last.treeId, last.branch, last.pos]
+  } while (after !== undefined)
+  const others = yield* storage.read(
+    Tx.make(function* (tx) {
+      return yield* tx.all([
+        tx.range(SessionTable, "key", {}),
+        tx.range(TreeTable, "key", {}),
+        tx.range(BranchTable, "key", {}),
+        tx.range(HeadMoveTable, "key", {}),
+      ])
+    }),
+  )
+  return { ids: ids.toSorted(), others: others.reduce((sum, rows) => sum + rows.length, 0) }
+})
