@@ -25,6 +25,7 @@ import type { Outcome } from "./outcome.ts"
 import { paused } from "./paused.ts"
 import { stopped } from "./stopped.ts"
 import { interruptedUpgrades, racedUpgrades, upgradeKilledEverywhere } from "./upgrades.ts"
+import { worktrees } from "./worktree.ts"
 import { workers } from "./workers.ts"
 
 const seed = seedOfRun()
@@ -49,6 +50,7 @@ const campaigns: Readonly<Record<string, () => Promise<Outcome>>> = {
   "refused at every row, SQLite": () => each((operation) => refusals(() => sqlite({ url: ":memory:" }), operation)),
   "stopped at every statement": () => each(crashes),
   "killed at every statement": () => killedEverywhere([...operations, ...successions]),
+  "fork into a new place killed": worktrees,
   "full disk": fullDisk,
   "killed and continued": () => continued({ rounds: 10, others: 200 }),
   "stopped and given up": () => stopped({ rounds: 5 }),

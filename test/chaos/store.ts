@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { sqlite } from "@skein/adapter-sqlite"
 import { layer } from "../../packages/core/src/services.ts"
-import type { Services } from "../../packages/core/src/services.ts"
+import type { LayerOptions, Services } from "../../packages/core/src/services.ts"
 import { problemsIn } from "./invariants.ts"
 import { rowsOfStorage } from "./rows.ts"
 import type { StoreRows } from "./rows.ts"
@@ -21,8 +21,8 @@ export interface Store {
   readonly close: () => Promise<void>
 }
 
-export const openStore = (backend: Layer.Layer<Backend>): Store => {
-  const runtime = ManagedRuntime.make(Layer.provide(layer(), backend))
+export const openStore = (backend: Layer.Layer<Backend>, options?: LayerOptions): Store => {
+  const runtime = ManagedRuntime.make(Layer.provide(layer(options), backend))
   const rows = () => runtime.runPromise(Effect.flatMap(Effect.service(Storage), rowsOfStorage))
   return {
     run: (effect) => runtime.runPromise(effect),
@@ -32,14 +32,14 @@ export const openStore = (backend: Layer.Layer<Backend>): Store => {
   }
 }
 
-interface FileOptions {
+interface FileOptions extends LayerOptions {
   /** The length of the lease of its turns, in milliseconds. Absent: as long as the engine says. */
   readonly lease?: number | undefined
 }
 
-export const openFile = (path: string, { lease }: FileOptions = {}): Store => {
+export const openFile = (path: string, { lease, ...options }: FileOptions = {}): Store => {
   const backend = sqlite({ url: `file:${path}` })
-  return openStore(lease === undefined ? backend : withLease(backend, lease))
+  return openStore(lease === undefined ? backend : withLease(backend, lease), options)
 }
 
 /** The backend as one whose owners are given up sooner, or later. */
