@@ -181,6 +181,26 @@ export const forkLaws: ReadonlyArray<Law> = [
     ),
   ),
 
+  timedLaw("FRK-02 what the user says while a tool runs is inside its round", (store) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { run } = yield* open(store)
+        const turns = yield* run(Turns.use(Effect.succeed))
+        yield* run(begin("s"))
+        const { turn } = yield* run(turns.begin("s", { prompt: said("u1") }))
+        yield* run(turns.settle("s", turn.epoch, callOf("a1", "c1")))
+        yield* run(say("s", "u2", { epoch: turn.epoch }))
+        yield* run(turns.settle("s", turn.epoch, resultOf("r1", "c1")))
+        yield* run(turns.settle("s", turn.epoch, said("a2")))
+        yield* run(turns.end("s", turn.epoch, { outcome: "completed" }))
+        yield* run(say("s", "u3"))
+        equal(yield* run(refusal(fork("s", { at: "u2" }))), ["InvalidBoundary", "r1"])
+        equal((yield* run(fork("s", { at: "r1" }))).head, "r1")
+        equal((yield* run(fork("s"))).head, "a2")
+      }),
+    ),
+  ),
+
   law("A48 FRK-03 fork and source never see what the other says later", (store) =>
     Effect.gen(function* () {
       yield* begin("s")

@@ -4,10 +4,10 @@
  * Guarantee: no tool call is parted from its result. Where a path may not be cut, the nearest message is named behind
  * which it may be.
  *
- * Not promised: that a round is seen which reaches over a prompt, or over more than a thousand places. So what is read
- * depends on the length of a turn, and not on that of the conversation.
+ * What is read depends on the length of a turn, and not on that of the conversation: a round is looked for between the
+ * prompt that a turn began with and the next such prompt, and no further than a thousand places either way.
  */
-import type { EntryRef, EntryRow } from "../message/model.ts"
+import type { EntryRef, EntryRow, Facts } from "../message/model.ts"
 import { entriesAt, isOnPath, lastEntries, positionsOf, readOrdinals, readPath, reaches } from "../message/path.ts"
 import type { Path } from "../message/path.ts"
 import { comesBefore, isDisplayed, isReplayed, isSamePlace } from "../message/placement.ts"
@@ -38,12 +38,6 @@ export const checkCut = fn(function* (tx, session: SessionRow, entry: Readonly<E
   )
 })
 
-/** Whether the place behind an entry of the session, of whatever kind, is inside a tool round. */
-export const isInsideRound = fn(function* (_tx, session: SessionRow, entry: Readonly<EntryRow>, usesOf: UsesOf) {
-  const turn = yield* readTurn(session, entry, usesOf)
-  return turn.parts(turn.at)
-})
-
 /**
  * The last message behind which the path may be cut, of those that are wanted; `undefined`: there is none, so that only
  * the root is left.
@@ -68,7 +62,7 @@ export const lastCut = fn(function* (
       const row = turn.rows[i]!
       if (isCut(row) && isWanted(row) && !turn.parts(i)) return row
     }
-    const first: EntryRef | undefined = last.facts.lastPrompt
+    const { first } = turn
     if (first === undefined) return undefined
     end = yield* placeBefore(first, treeId)
   }
@@ -80,8 +74,10 @@ const mostTurns = 100
 
 type Row = Readonly<EntryRow> | Unreadable
 
-/** What lies between two prompts of a path, oldest first. */
+/** What lies between two prompts of a path that turns began with, oldest first. */
 interface TurnOnPath {
+  /** The prompt that it began with. `undefined`: nobody had said anything. */
+  readonly first: Readonly<EntryRow> | undefined
   readonly rows: ReadonlyArray<Row>
   /** Which of them is asked about. */
   readonly at: number
@@ -89,22 +85,48 @@ interface TurnOnPath {
   readonly parts: (at: number) => boolean
 }
 
-/** Reads what lies between the last prompt before an entry, or at it, and the next one. */
+/** Reads the turn that an entry is in: what was said while it ran is part of it. */
 const readTurn = fn(function* (_tx, session: SessionRow, entry: Readonly<EntryRow>, usesOf: UsesOf) {
   const { treeId } = session
-  const { lastPrompt, prompts } = entry.facts
-  const path = yield* pathOver(session, entry, lastPrompt)
-  const [next] = yield* readOrdinals(treeId, path, "byPrompt", prompts + 1, prompts + 1)
-  const all = positionsOf(path, lastPrompt)
-  const stretches = next === undefined ? all : splitAt(all, placeOfRow(next)).before
+  const first = yield* firstPrompt(treeId, entry.facts)
+  const path = yield* pathOver(session, entry, first)
+  const next = yield* nextPrompt(treeId, path, entry.facts.prompts + 1)
+  const all = positionsOf(path, first)
+  const stretches = next === undefined ? all : splitAt(all, next).before
   const { before, behind } = splitAt(stretches, entry)
   const rows: Array<Row> = []
   for (const part of inParts([...newest(before, roundReach), ...oldest(behind, roundReach)])) {
     rows.push(...(yield* readStretches(treeId, part)))
   }
   const at = rows.findIndex((row) => isSamePlace(placeOfRow(row), entry))
-  const turn: TurnOnPath = { rows, at, parts: partedBy(session, rows, next === undefined, usesOf) }
+  const turn: TurnOnPath = { first, rows, at, parts: partedBy(session, rows, next === undefined, usesOf) }
   return turn
+})
+
+/** Whether a turn began with a prompt, or it was said while no turn ran. */
+const beginsTurn = ({ startsTurn, turn }: Readonly<EntryRow>): boolean => turn === undefined || startsTurn === true
+
+/** The prompt that a turn began with which goes on at a place with these facts. */
+export const firstPrompt = fn(function* (_tx, treeId: string, { lastPrompt }: Pick<Facts, "lastPrompt">) {
+  let last = lastPrompt
+  while (last !== undefined) {
+    const [prompt]: ReadonlyArray<Row | undefined> = yield* entriesAt(treeId, [last])
+    if (prompt === undefined || isUnreadable(prompt)) return undefined
+    if (beginsTurn(prompt)) return prompt
+    const [before]: ReadonlyArray<Row | undefined> = yield* entriesAt(treeId, [yield* placeBefore(prompt, treeId)])
+    last = before === undefined || isUnreadable(before) ? undefined : before.facts.lastPrompt
+  }
+  return undefined
+})
+
+/** The first prompt of a path from a number on that a turn began with. */
+const nextPrompt = fn(function* (_tx, treeId: string, path: Path, from: number) {
+  for (let number = from; ; number++) {
+    const [prompt]: ReadonlyArray<Row> = yield* readOrdinals(treeId, path, "byPrompt", number, number)
+    if (prompt === undefined) return undefined
+    if (isUnreadable(prompt)) return placeOfRow(prompt)
+    if (beginsTurn(prompt)) return prompt
+  }
 })
 
 /** The path of the session where an entry is on it, else the path to the end of its branch; as far back as `first`. */
