@@ -68,7 +68,7 @@ import type {
   WorkOptions,
 } from "./queue/service.ts"
 import { Rewinds } from "./rewind/service.ts"
-import type { RewindOptions, RewindPlan, Rewound } from "./rewind/service.ts"
+import type { PlanOptions, RewindOptions, RewindPlan, Rewound } from "./rewind/service.ts"
 import { isSignal } from "./input.ts"
 import { layer } from "./services.ts"
 import type { LayerOptions, Services } from "./services.ts"
@@ -411,7 +411,7 @@ export interface Skein<M = Json> {
   }
   readonly rewinds: {
     /** What going back to before a prompt would do. Changes nothing. */
-    plan(session: string, prompt: string, options?: CallOptions): Promise<RewindPlan<M>>
+    plan(session: string, prompt: string, options?: PlanOptions & CallOptions): Promise<RewindPlan<M>>
     /**
      * Goes back to before something that the user said. Nothing is deleted: `heads.undo` restores.
      *
@@ -783,7 +783,7 @@ const open = async <M = Json>(
       deleteBranch: (session, branch, options) => call(options, (own) => heads.deleteBranch(session, branch, own)),
     },
     rewinds: {
-      plan: (session, prompt, options) => typed(plainCall(options, () => rewinds.plan(session, prompt))),
+      plan: (session, prompt, options) => typed(call(options, (own) => rewinds.plan(session, prompt, own))),
       rewind: (session, prompt, options) => call(options, (own) => rewinds.rewind(session, prompt, own)),
       edit: (session, prompt, options) => call(options, (own) => rewinds.edit(session, prompt, own)),
       retry: (session, message, options) => call(options, (own) => rewinds.retry(session, message, own)),

@@ -16,6 +16,7 @@ import { queryViewLaws } from "./query-view.ts"
 import { queueHistoryLaws } from "./queue-histories.ts"
 import { queueSendingLaws } from "./queue-sending.ts"
 import { queueLaws } from "./queue.ts"
+import { rewindFileLaws } from "./rewind-files.ts"
 import { rewindLaws } from "./rewind.ts"
 import { sessionLaws } from "./session.ts"
 import { streamLaws } from "./stream.ts"
@@ -44,6 +45,7 @@ export const laws: ReadonlyArray<Law> = [
   ...queueSendingLaws,
   ...queueHistoryLaws,
   ...rewindLaws,
+  ...rewindFileLaws,
   ...conversationLaws,
   ...usageLaws,
   ...ownTableLaws,

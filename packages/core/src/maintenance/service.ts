@@ -12,8 +12,9 @@ import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { makeForks } from "../fork/making.ts"
 import { deletionWork } from "../deletion/work.ts"
-import { isId } from "../id.ts"
+import { Ids, isId } from "../id.ts"
 import { checkInput } from "../input.ts"
+import { makeFileRewinds } from "../rewind/files.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { annotate, span } from "../storage/span.ts"
@@ -38,6 +39,8 @@ export interface Recovered {
   readonly forked?: ReadonlyArray<string>
   /** Sessions whose deletion had not come to its end, and has now. Absent: none. */
   readonly deleted?: ReadonlyArray<string>
+  /** Sessions whose files are what they were, where a process died that was taking them back with a rewind. Absent: none. */
+  readonly restored?: ReadonlyArray<string>
 }
 
 export class Maintenance extends Context.Service<
@@ -62,6 +65,7 @@ export class Maintenance extends Context.Service<
       const deletions = deletionWork(storage, settings)
 
       const { recover: recoverForks } = makeForks({ storage, settings, instance })
+      const { recover: recoverFiles } = makeFileRewinds({ storage, settings, instance, ids: yield* Ids })
 
       const recover = Effect.fnUntraced(function* (given: RecoverOptions = {}) {
         const { protect = [] } = yield* checkInput(RecoverOptionsInput, given, "options")
@@ -88,6 +92,7 @@ export class Maintenance extends Context.Service<
           next = page.next
         } while (next !== undefined)
         const { made: forked } = yield* recoverForks()
+        const restored = settings.fileHistory === undefined ? [] : yield* recoverFiles(settings.fileHistory)
         const deleted = yield* deletions.resume
         yield* annotate(() => ({
           "skein.turns.interrupted": interrupted.length,
@@ -99,6 +104,7 @@ export class Maintenance extends Context.Service<
           running,
           ...(forked.length > 0 && { forked }),
           ...(deleted.length > 0 && { deleted }),
+          ...(restored.length > 0 && { restored }),
         }
         return recovered
       })

@@ -127,3 +127,26 @@ export interface FileHistory {
    */
   readonly prune: (before: number, limit: number) => Answer<number>
 }
+
+/**
+ * Files could not be taken back, so that the head stays where it was. Where `restored` is false they are not what they were
+ * either: the next `recover` tries again to make them so.
+ */
+export class FileRewindFailed extends Data.TaggedError("FileRewindFailed")<{
+  readonly sessionId: string
+  /** What failed. `eligible`: the session's files cannot be taken back at all. `commit`: the head could not be moved. */
+  readonly step: "eligible" | "plan" | "apply" | "verify" | "commit"
+  readonly problem: string
+  readonly path?: string
+  readonly restored: boolean
+  readonly cause?: unknown
+}> {
+  override get message() {
+    const { path, problem, restored, sessionId } = this
+    const what = path === undefined ? problem : `${path} ${problem}`
+    const advice = restored
+      ? "nothing was changed; rewind with { files: false } leaves them as they are"
+      : "they are not what they were: recover() tries again"
+    return `files of session ${sessionId} could not be taken back: ${what}; ${advice}`
+  }
+}

@@ -26,7 +26,7 @@ import { IdConflict, OperationConflict, requireSession } from "../session/progra
 import { hiddenOf } from "../session/shown.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
-import type { Unreadable } from "../storage/transaction.ts"
+import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { firstOf } from "../turn/fence.ts"
 import { TurnTable } from "../turn/model.ts"
 import type { TurnRow } from "../turn/model.ts"
@@ -268,23 +268,22 @@ export const planRewind = fn(function* (
 /** Why a turn ends for which the head goes back. */
 export const rewound = "rewind"
 
-/** Moves the head before a prompt, with all that follows from it. Asked for again under one name, answers as before. */
-export const rewind = fn(function* (
-  tx,
-  scope: Scope,
-  sessionId: string,
-  wanted: Wanted,
-  stopped: Seen | undefined,
-  operation: Operation | undefined,
-  usesOf: UsesOf,
+/** What is written of a rewind beside the move. */
+export interface Recorded {
+  readonly stopped: Seen | undefined
+  readonly operation: Operation | undefined
+  /** Turns whose changes of files were taken back. */
+  readonly files?: ReadonlyArray<string>
+}
+
+/** Writes a rewind, and what it did. */
+export const applyRewind = (
+  tx: Handle,
+  { ending, leaving, way: { cancelling, counts, session, to } }: RewindPlan,
+  { files, operation, stopped }: Recorded,
   move: Omit<Move, "reason">,
-) {
+): Rewound => {
   const { at: now } = move
-  const before = operation && (yield* findRewound(scope, sessionId, operation, now))
-  if (before !== undefined) return before
-  const session = yield* requireSession(scope, sessionId)
-  const { ending, leaving, way } = yield* planRewind(session, wanted, stopped, usesOf, now)
-  const { cancelling, counts, to } = way
   if (cancelling !== undefined) applyCancelling(tx, cancelling)
   if (ending !== undefined) applyEnd(tx, session, ending, { outcome: "aborted", reason: rewound }, now)
   applyNewMove(tx, session, to, leaving, { ...move, reason: "rewind" })
@@ -294,17 +293,31 @@ export const rewind = fn(function* (
     left: counts,
     cancelled: cancelling?.items.map(({ id }) => id) ?? [],
     ...(stopped !== undefined && { ended: stopped.turn }),
+    ...(files !== undefined && { files }),
   }
   if (operation !== undefined) {
-    tx.put(OperationTable, {
-      id: operation.id,
-      sessionId,
-      digest: operation.digest,
-      result,
-      expiresAt: now + receiptsKept,
-    })
+    const { digest, id } = operation
+    tx.put(OperationTable, { id, sessionId: session.id, digest, result, expiresAt: now + receiptsKept })
   }
   return result
+}
+
+/** Moves the head before a prompt, with all that follows from it. Asked for again under one name, answers as before. */
+export const rewind = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  wanted: Wanted,
+  record: Recorded,
+  usesOf: UsesOf,
+  move: Omit<Move, "reason">,
+) {
+  const { operation, stopped } = record
+  const before = operation && (yield* findRewound(scope, sessionId, operation, move.at))
+  if (before !== undefined) return before
+  const session = yield* requireSession(scope, sessionId)
+  const plan: RewindPlan = yield* planRewind(session, wanted, stopped, usesOf, move.at)
+  return applyRewind(tx, plan, record, move)
 })
 
 /** What a plan looks at, beside where the head goes. */

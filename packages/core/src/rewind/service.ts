@@ -18,23 +18,39 @@ import type { MoveOptions } from "../head/input.ts"
 import type { Moved } from "../head/program.ts"
 import type { InvalidBoundary } from "../history/program.ts"
 import { historyReader } from "../history/read.ts"
-import { checkId } from "../id.ts"
+import { checkId, Ids } from "../id.ts"
 import { checkInput } from "../input.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
 import type { IdConflict, OperationConflict, SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
-import type { InvalidInput, StorageError } from "../storage/error.ts"
+import { InvalidInput } from "../storage/error.ts"
+import type { StorageError } from "../storage/error.ts"
 import { key } from "../storage/key.ts"
 import { Storage } from "../storage/storage.ts"
 import type { RunActive } from "../turn/fence.ts"
 import { digest } from "../value.ts"
 import { writingOf } from "../write-options.ts"
+import { Instance } from "../turn/instance.ts"
+import type { FileHistory, FileRewindFailed } from "./file-history.ts"
+import { hashOf, makeFileRewinds } from "./files.ts"
+import type { FilesAhead } from "./files.ts"
 import * as program from "./program.ts"
 import type { LeavingCounts, Operation, Rewound } from "./program.ts"
 import { stopping } from "./stop.ts"
 
+export { FileFault, FileRewindFailed } from "./file-history.ts"
+export type {
+  Eligibility,
+  FileEffect,
+  FileHistory,
+  FilePlan,
+  FileRewind,
+  FileRun,
+  FileSession,
+} from "./file-history.ts"
+export type { FilesAhead } from "./files.ts"
 export type { LeavingCounts, Rewound } from "./program.ts"
 
 /** What a rewind would do. Ids of messages; `null` is the root. */
@@ -51,11 +67,18 @@ export interface RewindPlan<M = unknown> {
   readonly cancelled: ReadonlyArray<string>
   /** The turn that runs, and would have to end first. */
   readonly running?: string
+  /** What would become of files. Absent: nothing would, or the host keeps no history of them. */
+  readonly files?: FilesAhead
   /** Given to `rewind` it does this, or nothing. */
   readonly planHash: string
 }
 
-export interface RewindOptions extends MoveOptions {
+export interface PlanOptions {
+  /** Whether files are taken back. Default: where the store was opened with a `fileHistory`. */
+  readonly files?: boolean
+}
+
+export interface RewindOptions extends MoveOptions, PlanOptions {
   /** Of a plan: where it would no longer do the same, fails with `OperationConflict`. Default: does what there is to do. */
   readonly planHash?: string
   /** A name for this rewind, 1 to 200 characters: asked for again under it within 30 days, answers as it did. */
@@ -71,7 +94,7 @@ export interface RewindOptions extends MoveOptions {
 
 type Absent = SessionAbsent | InvalidInput | StorageError
 type Refused = MessageNotFound | InvalidBoundary | Absent
-export type RewindError = Refused | HeadMoved | RunActive | OperationConflict | IdConflict
+export type RewindError = Refused | HeadMoved | RunActive | OperationConflict | IdConflict | FileRewindFailed
 
 export class Rewinds extends Context.Service<
   Rewinds,
@@ -82,14 +105,20 @@ export class Rewinds extends Context.Service<
      * @throws MessageNotFound  the session does not see the message
      * @throws InvalidBoundary  it is nothing that the user said and can see, off the path, or inside a tool round; names the
      *                          nearest prompt that would do
+     * @throws FileRewindFailed  the history of files fails
      * @see RWD-01
      */
-    readonly plan: (sessionId: string, prompt: string) => Effect.Effect<RewindPlan, Refused>
+    readonly plan: (
+      sessionId: string,
+      prompt: string,
+      options?: PlanOptions,
+    ) => Effect.Effect<RewindPlan, Refused | FileRewindFailed>
     /**
      * Moves the head before a prompt of the path; before the first one that is the root, unless something was there before
      * anybody spoke. The session is idle afterwards.
      *
-     * With `abortFirst` a turn that runs is asked to stop as by `abort`, and waited for.
+     * With `abortFirst` a turn that runs is asked to stop as by `abort`, and waited for. Files that turns have changed which
+     * leave as a whole are taken back before, where the store was opened with a `fileHistory`; undo leaves them so.
      *
      * @throws MessageNotFound    the session does not see the message
      * @throws InvalidBoundary    as for `plan`
@@ -97,7 +126,8 @@ export class Rewinds extends Context.Service<
      * @throws HeadMoved          the head is not as expected
      * @throws OperationConflict  the plan is not what it was; no turn was stopped for it, unless it changed afterwards
      * @throws IdConflict         the operation was another rewind
-     * @see RWD-01, RWD-02
+     * @throws FileRewindFailed   files could not be taken back; the head stays
+     * @see RWD-01, RWD-02, RWD-05
      */
     readonly rewind: (sessionId: string, prompt: string, options?: RewindOptions) => Effect.Effect<Rewound, RewindError>
     /**
@@ -135,8 +165,29 @@ export class Rewinds extends Context.Service<
       const { usesOfRow } = historyReader(storage, settings)
       const now = Clock.currentTimeMillis
 
-      const look = (sessionId: string, prompt: string) =>
-        Effect.flatMap(now, (at) => storage.read(program.look(settings, sessionId, prompt, usesOfRow, at)))
+      const fileRewinds = makeFileRewinds({ storage, settings, instance: yield* Instance, ids: yield* Ids })
+
+      /** What takes files back, if they are to be. */
+      const historyFor = (files: boolean | undefined): Effect.Effect<FileHistory | undefined, InvalidInput> => {
+        const { fileHistory } = settings
+        if (files !== true || fileHistory !== undefined)
+          return Effect.succeed(files === false ? undefined : fileHistory)
+        const problem = "cannot be true: the store was opened without a fileHistory"
+        return Effect.fail(new InvalidInput({ field: "options.files", value: files, problem }))
+      }
+
+      const stopFirst = Effect.fnUntraced(function* (
+        fileHistory: FileHistory | undefined,
+        sessionId: string,
+        wanted: program.Wanted,
+        waitMs: number,
+      ) {
+        const isAboutFiles = fileHistory !== undefined && wanted.agreed !== undefined
+        const asAgreed = isAboutFiles
+          ? (yield* fileRewinds.agreedNow(fileHistory, sessionId, wanted, usesOfRow)).wanted
+          : wanted
+        return yield* stop(sessionId, asAgreed, usesOfRow, waitMs)
+      })
 
       const step = Effect.fnUntraced(function* (
         sessionId: string,
@@ -151,15 +202,27 @@ export class Rewinds extends Context.Service<
 
       return Rewinds.of(
         sessionCalls("rewind", {
-          plan: Effect.fnUntraced(function* (sessionId: string, prompt: string) {
+          plan: Effect.fnUntraced(function* (sessionId: string, prompt: string, given: PlanOptions = {}) {
             yield* checkId("prompt", prompt)
-            const outlook = yield* look(sessionId, prompt)
-            return toPlan(outlook)
+            const { files } = yield* checkInput(PlanOptionsInput, given, "options")
+            const fileHistory = yield* historyFor(files)
+            const outlook = yield* storage.read(program.look(settings, sessionId, prompt, usesOfRow, yield* now))
+            return toPlan(outlook, fileHistory && (yield* fileRewinds.lookAhead(fileHistory, outlook)))
           }),
           rewind: Effect.fnUntraced(function* (sessionId: string, prompt: string, given: RewindOptions = {}) {
             yield* checkId("prompt", prompt)
             const options = yield* checkInput(RewindOptionsInput, given, "options")
-            const { abortFirst = false, author, durability, operationId, planHash, waitMs, ...expected } = options
+            const {
+              abortFirst = false,
+              author,
+              durability,
+              files,
+              operationId,
+              planHash,
+              waitMs,
+              ...expected
+            } = options
+            const fileHistory = yield* historyFor(files)
             const operation = operationId === undefined ? undefined : operationOf(sessionId, operationId, prompt)
             if (operation !== undefined) {
               const before = yield* storage.read(program.findRewound(settings, sessionId, operation, yield* now))
@@ -167,10 +230,17 @@ export class Rewinds extends Context.Service<
             }
             const agreed = planHash === undefined ? undefined : { hash: planHash, files: undefined }
             const wanted: program.Wanted = { prompt, expected, agreed }
-            const stopped = abortFirst ? yield* stop(sessionId, wanted, usesOfRow, waitMs) : undefined
+            const stopped = abortFirst ? yield* stopFirst(fileHistory, sessionId, wanted, waitMs) : undefined
+            const recorded = { stopped, operation }
+            const writing = writingOf(durability)
+            if (fileHistory !== undefined) {
+              return yield* fileRewinds.rewind(fileHistory, sessionId, wanted, recorded, usesOfRow, { author, writing })
+            }
             const move = { at: yield* now, author }
-            const rewinding = program.rewind(settings, sessionId, wanted, stopped, operation, usesOfRow, move)
-            return yield* storage.transact(rewinding, writingOf(durability))
+            return yield* storage.transact(
+              program.rewind(settings, sessionId, wanted, recorded, usesOfRow, move),
+              writing,
+            )
           }),
           edit: (sessionId: string, prompt: string, given: MoveOptions = {}) =>
             step(sessionId, { reason: "edit", message: prompt, field: "prompt" }, given),
@@ -188,7 +258,7 @@ const operationOf = (sessionId: string, name: string, prompt: string): Operation
   digest: digest({ prompt }),
 })
 
-const toPlan = ({ rows, turns, way }: program.Outlook): RewindPlan => {
+const toPlan = ({ rows, turns, way }: program.Outlook, ahead: FilesAhead | undefined): RewindPlan => {
   const { cancelling, counts, session, to } = way
   return {
     to: to.id ?? null,
@@ -197,12 +267,16 @@ const toPlan = ({ rows, turns, way }: program.Outlook): RewindPlan => {
     turns: turns.map(({ id }) => id),
     cancelled: cancelling?.items.map(({ id }) => id) ?? [],
     ...(session.activeTurn !== undefined && { running: session.activeTurn.id }),
-    planHash: program.hashOf(way, undefined),
+    ...(ahead !== undefined && { files: ahead }),
+    planHash: program.hashOf(way, hashOf(ahead)),
   }
 }
 
+const planFields = { files: z.optional(z.boolean()) }
+const PlanOptionsInput = z.strictObject(planFields)
 const RewindOptionsInput = z.strictObject({
   ...moveFields,
+  ...planFields,
   planHash: z.optional(z.string()),
   operationId: z.optional(z.string().check(z.minLength(1), z.maxLength(200))),
   abortFirst: z.optional(z.boolean()),
