@@ -48,7 +48,8 @@ export const withFile = <A>(path: string, look: (database: Database.Database) =>
 /** The rows of a table, joined with their keys; what is wrong with them is added to `problems`. */
 const readTable = (database: Database.Database, table: AnyTable, problems: Array<string>): ReadonlyArray<unknown> => {
   const key = table.key.map(({ name }) => name)
-  const names = [...key, ...table.columns.map(({ name }) => name), "json"]
+  const bytes = table.bytes === undefined ? [] : ["bytes"]
+  const names = [...key, ...table.columns.map(({ name }) => name), ...bytes, "json"]
   const columns = names.map((name) => `"${name}"`).join(", ")
   const order = key.map((name) => `"${name}"`).join(", ")
   const found = database.prepare(`SELECT ${columns} FROM "${table.name}" ORDER BY ${order}`).raw(true).all()
@@ -56,6 +57,7 @@ const readTable = (database: Database.Database, table: AnyTable, problems: Array
     const keyParts = values.slice(0, key.length)
     const row = {
       ...JSON.parse(String(values.at(-1))),
+      ...(table.bytes !== undefined && { [table.bytes]: new Uint8Array(values.at(-2) as Uint8Array) }),
       ...Object.fromEntries(key.map((name, i) => [name, keyParts[i]])),
     } as Record<string, unknown>
     const name = `${table.name} ${JSON.stringify(keyParts)}`

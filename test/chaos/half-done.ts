@@ -39,7 +39,7 @@ const prepare = async (store: Store, { prepare }: Operation): Promise<void> => {
 const times = new Set(
   [
     "createdAt updatedAt activityAt at startedAt endedAt finishedAt runningSince duration until",
-    "enqueuedAt claimedUntil expiresAt since due",
+    "enqueuedAt claimedUntil expiresAt since due redacted checkAt",
   ].flatMap((names) => names.split(" ")),
 )
 
@@ -53,7 +53,7 @@ const comparable = (rows: StoreRows): unknown => {
   const names = new Map(roots.map(({ id, treeId }) => [treeId, `the tree of ${id}`]))
   const change = (name: string, value: unknown) => {
     if (times.has(name)) return 0
-    if (name === "treeId") return names.get(String(value))
+    if (name === "treeId" || name === "holder") return names.get(String(value))
     return typeof value === "string" ? value.replaceAll(minted, "") : value
   }
   return Object.values(rows).map((list: ReadonlyArray<unknown>) =>

@@ -10,7 +10,7 @@ import { Sessions } from "../../packages/core/src/session/service.ts"
 import { Turns } from "../../packages/core/src/turn/service.ts"
 import { Usage } from "../../packages/core/src/usage/service.ts"
 import { problemsIn } from "./invariants.ts"
-import { beginning, spent, user } from "./operations.ts"
+import { beginning, large, spent, user } from "./operations.ts"
 import type { StoreRows } from "./rows.ts"
 import { openStore } from "./store.ts"
 
@@ -60,6 +60,7 @@ const sound = async (): Promise<StoreRows> => {
       yield* beginning
       yield* (yield* History).compact("s1", { summary: "They talked.", keepFrom: "m3" })
       yield* (yield* Messages).append("s1", { id: "m5", body: { role: "user", content: "and then?" } })
+      yield* (yield* Messages).append("s1", large("l1"))
       yield* (yield* Heads).checkout("s1", "b2")
       yield* (yield* Heads).undo("s1")
       yield* turns
@@ -176,6 +177,17 @@ const damagesOfUsage: Readonly<Record<string, Damage>> = {
   "a turn that is none is counted": { calls: (row) => (row.turn === "" ? { ...row, opensTurn: true } : row) },
 }
 
+const damagesOfBlobs: Readonly<Record<string, Damage>> = {
+  "a blob is missing": { blobs: () => undefined },
+  "a blob is not all there": { blobs: (row) => ({ ...row, partial: true }) },
+  "a chunk is missing": { chunks: () => undefined },
+  "a chunk is another one": { chunks: (row) => ({ ...row, data: row.data.toReversed() }) },
+  "a use is missing": { uses: () => undefined },
+  "a use is of another entry": { uses: (row) => ({ ...row, pos: row.pos + 1 }) },
+  "what uses a blob is gone": { entries: (row) => (row.id === "l1" ? undefined : row) },
+  "a blob is of no use": { entries: ({ large: _large, ...row }) => row, uses: () => undefined },
+}
+
 const damaged = (rows: StoreRows, damage: Damage): StoreRows =>
   Object.fromEntries(
     Object.entries(rows).map(([kind, list]) => {
@@ -188,7 +200,7 @@ it("MSG-02 the invariants hold of what the services write", async () => {
   assert.deepStrictEqual(problemsIn(await sound()), [])
 })
 
-it.each(Object.entries({ ...damages, ...damagesOfTurns, ...damagesOfQueues, ...damagesOfUsage }))(
+it.each(Object.entries({ ...damages, ...damagesOfTurns, ...damagesOfQueues, ...damagesOfUsage, ...damagesOfBlobs }))(
   "MSG-02 it is noticed when %s",
   async (_, damage) => {
     assert.isNotEmpty(problemsIn(damaged(await sound(), damage)))

@@ -10,6 +10,7 @@
 import type { HeadMoveRow } from "../../packages/core/src/head/model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts, TrailStep, TreeRow } from "../../packages/core/src/message/model.ts"
 import type { SessionRow } from "../../packages/core/src/session/model.ts"
+import { blobProblems } from "./blob-invariants.ts"
 import { differs, show } from "./differs.ts"
 import { queueProblems } from "./queue-invariants.ts"
 import type { StoreRows } from "./rows.ts"
@@ -27,6 +28,7 @@ export const problemsIn = (rows: StoreRows): ReadonlyArray<string> => {
     ...turnProblems(rows),
     ...queueProblems(rows),
     ...usageProblems(rows),
+    ...blobProblems(rows),
   ]
 }
 

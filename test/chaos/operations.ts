@@ -30,6 +30,9 @@ export interface Operation {
 export const user = (id: string) => ({ id, body: { role: "user", content: `the user says ${id}` } })
 export const assistant = (id: string) => ({ id, body: { role: "assistant", content: `the answer is ${id}` } })
 
+/** More than is kept with a message. */
+export const large = (id: string) => ({ id, body: { role: "user", content: id.repeat(50_000) } })
+
 /** A conversation of two branches, `m1 m2 m3 m4` and `m1 b1 b2`, whose head stands at m4. */
 export const beginning = Effect.gen(function* () {
   const sessions = yield* Sessions
@@ -135,6 +138,12 @@ export const operations: ReadonlyArray<Operation> = [
   },
   { name: "fork", run: withForks((forks) => forks.fork("s1", { operationId: "op1" })) },
   { name: "begin a side conversation", run: withForks((forks) => forks.side("s1", { operationId: "op1" })) },
+  { name: "append what is large", run: withMessages((messages) => messages.append("s1", large("n1"))) },
+  {
+    name: "redact what is large",
+    prepare: withMessages((messages) => messages.append("s1", large("n1"))),
+    run: withMessages((messages) => messages.redact("s1", "n1")),
+  },
   { name: "checkout", run: withHeads((heads) => heads.checkout("s1", "b2")) },
   { name: "undo", run: withHeads((heads) => heads.undo("s1")) },
   {
@@ -199,6 +208,13 @@ export const operations: ReadonlyArray<Operation> = [
     name: "settle a draft",
     prepare: working,
     run: withTurns((turns) => turns.settle("s1", 1, assistant("d1"))),
+  },
+  {
+    name: "settle a large draft",
+    prepare: working,
+    run: withTurns((turns) =>
+      turns.settle("s1", 1, { id: "d1", body: { role: "assistant", content: "x".repeat(100_000) } }),
+    ),
   },
   {
     name: "apply an event of a turn",

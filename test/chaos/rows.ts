@@ -1,6 +1,8 @@
 /**
  * All rows of a store, to be looked at together.
  */
+import type { BlobChunkRow, BlobRow, BlobUseRow } from "../../packages/core/src/attachment/model.ts"
+import { BlobChunkTable, BlobTable, BlobUseTable } from "../../packages/core/src/attachment/model.ts"
 import type { HeadMoveRow } from "../../packages/core/src/head/model.ts"
 import { HeadMoveTable } from "../../packages/core/src/head/model.ts"
 import type { BranchRow, EntryRow, TreeRow } from "../../packages/core/src/message/model.ts"
@@ -36,6 +38,9 @@ export interface StoreRows {
   readonly receipts: ReadonlyArray<OperationRow>
   readonly calls: ReadonlyArray<UsageRow>
   readonly sums: ReadonlyArray<UsageSumRow>
+  readonly blobs: ReadonlyArray<BlobRow>
+  readonly chunks: ReadonlyArray<BlobChunkRow>
+  readonly uses: ReadonlyArray<BlobUseRow>
 }
 
 /** The table that each kind of row is in. */
@@ -52,6 +57,9 @@ export const rowTables: { readonly [Kind in keyof StoreRows]: AnyTable } = {
   receipts: OperationTable,
   calls: UsageTable,
   sums: UsageSumTable,
+  blobs: BlobTable,
+  chunks: BlobChunkTable,
+  uses: BlobUseTable,
 }
 
 /** Rows by kind, given a way to read a whole table in the order of its key. */

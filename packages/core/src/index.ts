@@ -40,6 +40,7 @@ export { Turns } from "./turn/service.ts"
 export { Usage } from "./usage/service.ts"
 
 export { TombstoneTable } from "./deletion/model.ts"
+export { BlobChunkTable, BlobTable, BlobUseTable } from "./attachment/model.ts"
 export { HeadMoveTable } from "./head/model.ts"
 export { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
 export { ProjectTable } from "./project/model.ts"

@@ -47,6 +47,11 @@ export interface LayerOptions extends StorageOptions {
   readonly fileHistory?: FileHistory
   /** Who keeps something of sessions outside of the store, and removes it when a session is deleted. Default: nobody. */
   readonly onDelete?: ReadonlyArray<DeleteParticipant>
+  /** How large things may be. */
+  readonly limits?: {
+    /** Bodies whose JSON has more bytes are kept apart, and not loaded by lists: 1,024 or more. Default 65,536. */
+    readonly bodyBytes?: number
+  }
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -91,6 +96,7 @@ const LayerOptionsInput = z.strictObject({
     }),
   ),
   onDelete: z.optional(z.array(z.object({ name: Text.check(z.minLength(1)), onDelete: aFunction }))),
+  limits: z.optional(z.strictObject({ bodyBytes: z.optional(z.int().check(z.minimum(1_024))) })),
   tables: z.optional(z.array(TableInput)),
   checkpointMs: z.optional(z.number().check(z.nonnegative())),
   prices: z.optional(PriceTableInput),

@@ -32,6 +32,8 @@ export interface EntriesCommitted extends OfHead {
   readonly beside?: true
   /** They were there before, settled, with another content. */
   readonly replaced?: true
+  /** That content is to be seen by nobody any more. */
+  readonly redacted?: true
 }
 
 /** An entry that is still being written was stored for the first time, or again. */

@@ -2,6 +2,7 @@
  * The tables of skein, and the version of their layout.
  */
 import { TombstoneTable } from "./deletion/model.ts"
+import { BlobChunkTable, BlobTable, BlobUseTable } from "./attachment/model.ts"
 import { HeadMoveTable } from "./head/model.ts"
 import { ImportTable } from "./import/model.ts"
 import { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
@@ -31,6 +32,9 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   UsageSumTable,
   ImportTable,
   TombstoneTable,
+  BlobTable,
+  BlobChunkTable,
+  BlobUseTable,
 ]
 
 /** The schema of a store: skein's tables, and the host's own declared beside them. */

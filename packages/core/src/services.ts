@@ -61,6 +61,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   fileHistory: options.fileHistory,
   ring: { ...defaultSettings.ring, ...options.ring },
   onDelete: options.onDelete ?? defaultSettings.onDelete,
+  limits: { ...defaultSettings.limits, ...options.limits },
 })
 
 /**

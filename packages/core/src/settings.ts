@@ -41,6 +41,13 @@ export interface SkeinSettings {
   readonly fileHistory: FileHistory | undefined
   /** Who keeps something of sessions outside of the store. */
   readonly onDelete: ReadonlyArray<DeleteParticipant>
+  readonly limits: Limits
+}
+
+/** How large things may be, in bytes. */
+export interface Limits {
+  /** The JSON of a body that is kept with its message; larger ones are blobs. */
+  readonly bodyBytes: number
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -55,6 +62,7 @@ export const defaultSettings: SkeinSettings = {
   fileHistory: undefined,
   ring: { frames: 2_000, bytes: 8 * 1024 * 1024 },
   onDelete: [],
+  limits: { bodyBytes: 64 * 1024 },
 }
 
 export class Settings extends Context.Reference<SkeinSettings>("@skein/core/Settings", {

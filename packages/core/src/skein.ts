@@ -42,6 +42,7 @@ import type {
   MessagePage,
   PageQuery,
   PromptsQuery,
+  RedactOptions,
   SessionView,
 } from "./message/service.ts"
 import { Projects } from "./project/service.ts"
@@ -298,6 +299,8 @@ export interface Skein<M = Json> {
       message: string,
       options?: CallOptions,
     ): Promise<{ readonly messages: ReadonlyArray<Message<M>>; readonly index: number }>
+    /** Takes the content of a message away, for every session of its tree. Its id, its place and its tool calls stay. */
+    redact(session: string, message: string, options?: RedactOptions & CallOptions): Promise<Message<M>>
     /** What people see from the first message to this one. */
     path(
       session: string,
@@ -733,6 +736,7 @@ const open = async <M = Json>(
       count: (session, options) => plainCall(options, () => messages.count(session)),
       prompts: (session, query) => typed(call(query, (own) => messages.prompts(session, own), "query")),
       siblings: (session, message, options) => typed(plainCall(options, () => messages.siblings(session, message))),
+      redact: (session, message, options) => typed(call(options, (own) => messages.redact(session, message, own))),
       path: (session, message, options) => typed(call(options, (own) => messages.path(session, message, own))),
     },
     history: {

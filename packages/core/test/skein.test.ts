@@ -114,6 +114,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["messages.count", ["s"], "options"],
   ["messages.prompts", ["s"], "query"],
   ["messages.siblings", ["s", "m1"], "options"],
+  ["messages.redact", ["s", "m1"], "options"],
   ["messages.path", ["s", "m1"], "options"],
   ["history.read", ["s"], "options"],
   ["history.compact", ["s", { summary: "sum" }], "options"],

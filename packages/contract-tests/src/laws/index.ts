@@ -9,6 +9,7 @@ import { forkLaws } from "./fork.ts"
 import { deletionLaws } from "./deletion/index.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
+import { largeLaws } from "./large.ts"
 import { messageLaws } from "./message.ts"
 import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
@@ -31,6 +32,7 @@ export const laws: ReadonlyArray<Law> = [
   ...projectLaws,
   ...sessionLaws,
   ...messageLaws,
+  ...largeLaws,
   ...headLaws,
   ...forkLaws,
   ...familyLaws,

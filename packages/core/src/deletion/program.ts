@@ -180,8 +180,8 @@ export const step = fn(function* (tx, tables: ReadonlyArray<AnyTable>, sessionId
   const isBusy =
     (yield* removeOwned(tables, sessionId)) ||
     (yield* removeReceipts(sessionId)) ||
-    (yield* removeBranches(tombstone)) ||
-    (yield* removeInherited(tombstone))
+    (yield* removeBranches(tombstone, now)) ||
+    (yield* removeInherited(tombstone, now))
   if (isBusy) return more()
   yield* removeTree(tombstone.treeId)
   const emptied: Progress = { state: "emptied", marked: [] }
@@ -260,7 +260,7 @@ const removeReceipts = fn(function* (tx, sessionId: string) {
 })
 
 /** Removes what nobody needs of the branches of a session, leaves first. What others need of them belongs to nobody. */
-const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow) {
+const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow, now: number) {
   const room = new Room()
   const endings: Array<Ending> = []
   const gone = new Set<number>()
@@ -289,7 +289,7 @@ const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow) {
       }
     }
   }
-  removeAll(tx, treeId, endings, gone)
+  removeAll(tx, treeId, endings, gone, now)
   for (const branch of kept) {
     tx.update(BranchTable, [treeId, branch], (row) => ({ ...row, owner: nobody, closed: true }))
   }
@@ -298,8 +298,14 @@ const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow) {
 
 const branchWindow = 50
 
-const removeAll = (tx: Handle, treeId: string, endings: ReadonlyArray<Ending>, gone: ReadonlySet<number>): void => {
-  for (const ending of endings) applyEnding(tx, ending)
+const removeAll = (
+  tx: Handle,
+  treeId: string,
+  endings: ReadonlyArray<Ending>,
+  gone: ReadonlySet<number>,
+  now: number,
+): void => {
+  for (const ending of endings) applyEnding(tx, ending, now)
   for (const branch of gone) tx.remove(BranchTable, [treeId, branch])
 }
 
@@ -307,7 +313,7 @@ const removeAll = (tx: Handle, treeId: string, endings: ReadonlyArray<Ending>, g
  * Removes what only the session needed of branches that belong to nobody: of the one that it left, and of those before it
  * for as long as nothing is left of the one behind.
  */
-const removeInherited = fn(function* (tx, { base, id, treeId }: TombstoneRow) {
+const removeInherited = fn(function* (tx, { base, id, treeId }: TombstoneRow, now: number) {
   if (base === undefined) return false
   const room = new Room()
   const endings: Array<Ending> = []
@@ -330,7 +336,7 @@ const removeInherited = fn(function* (tx, { base, id, treeId }: TombstoneRow) {
     if (needed === 0) gone.add(next)
     next = needed === 0 && row.parent > 0 ? row.parent : undefined
   }
-  removeAll(tx, treeId, endings, gone)
+  removeAll(tx, treeId, endings, gone, now)
   tx.update(TombstoneTable, [id], ({ base: _base, ...rest }) => ({
     ...rest,
     ...(next !== undefined && { base: next }),

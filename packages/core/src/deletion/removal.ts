@@ -1,6 +1,8 @@
 /**
  * Removing much in small steps: as much as one commit may take away, and where entries end that nobody needs.
  */
+import { applyRelease, nothingReleased, planRelease } from "../attachment/program.ts"
+import type { Release } from "../attachment/program.ts"
 import { EntryTable } from "../message/model.ts"
 import type { EntryRow } from "../message/model.ts"
 import type { AnyTable } from "../storage/table.ts"
@@ -57,13 +59,19 @@ export interface Ending {
   readonly entries: number
   /** Whether this is all of what is to go. */
   readonly isAll: boolean
+  /** The blobs that it uses. */
+  readonly release: Release
 }
 
 /** Reads how much of a branch goes with this commit, from the tip down, of what is behind `keepUpTo`. */
 export const planEnding = fn(function* (tx, treeId: string, branch: number, keepUpTo: number, room: Room) {
   let from: number | undefined
   let entries = 0
-  const ending = (isAll: boolean): Ending => ({ treeId, branch, from, entries, isAll })
+  const ending = fn(function* (_tx, isAll: boolean) {
+    const release = from === undefined ? nothingReleased : yield* planRelease(treeId, branch, { from })
+    const found: Ending = { treeId, branch, from, entries, isAll, release }
+    return found
+  })
   for (;;) {
     const limit = room.window
     const rows: ReadonlyArray<Readonly<EntryRow> | Unreadable> = yield* tx.range(EntryTable, "key", {
@@ -75,16 +83,18 @@ export const planEnding = fn(function* (tx, treeId: string, branch: number, keep
       unreadable: "keep",
     })
     for (const row of rows.slice(0, limit)) {
-      if (!room.takes(EntryTable, row)) return ending(false)
+      if (!room.takes(EntryTable, row)) return yield* ending(false)
       from = isUnreadable(row) ? Number(row.key[2]) : row.pos
       entries++
     }
-    if (rows.length <= limit) return ending(true)
-    if (room.isFull) return ending(false)
+    if (rows.length <= limit) return yield* ending(true)
+    if (room.isFull) return yield* ending(false)
   }
 })
 
-export const applyEnding = (tx: Handle, { branch, from, treeId }: Ending): void => {
+/** Takes entries away, and what they use. */
+export const applyEnding = (tx: Handle, { branch, from, release, treeId }: Ending, now: number): void => {
   if (from === undefined) return
   tx.removeRange(EntryTable, { prefix: [treeId, branch], from: [treeId, branch, from] })
+  applyRelease(tx, release, now)
 }

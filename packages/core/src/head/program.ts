@@ -7,6 +7,7 @@
 import * as Data from "effect/Data"
 import { InvalidBoundary } from "../history/program.ts"
 import { forkedBehind, lastForkAt } from "../deletion/need.ts"
+import { applyRelease, planRelease } from "../attachment/program.ts"
 import { BranchTable, EntryTable, noFacts, root, trailLength } from "../message/model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts } from "../message/model.ts"
 import { entriesAt, isOnPath, lastEntries, readPath, reaches } from "../message/path.ts"
@@ -407,9 +408,11 @@ export const deleteBranch = fn(function* (
   const survivors = leaving.filter((draft) => draft.branch !== branch || draft.pos <= keepUpTo)
   const [end] = yield* lastEntries(treeId, [branch])
   const last = end === undefined ? 0 : isUnreadable(end) ? Number(end.key[2]) : end.pos
+  const release = yield* planRelease(treeId, branch, { from: keepUpTo + 1 })
   if (keepUpTo === 0) tx.remove(BranchTable, [treeId, branch])
   else tx.update(BranchTable, [treeId, branch], (one) => ({ ...one, closed: true }))
   tx.removeRange(EntryTable, { prefix: [treeId, branch], after: [treeId, branch, keepUpTo] })
+  applyRelease(tx, release, move.at)
   if (stand === undefined) tx.update(SessionTable, [sessionId], (one) => changed(one, move.at))
   else applyNewMove(tx, session, stand, survivors, { ...move, reason: "delete-branch" })
   return {

@@ -5,6 +5,7 @@
  * is given; it belongs to its branch, and going back before it brings the originals back, for they never left.
  */
 import * as Data from "effect/Data"
+import { requireWhole } from "../message/large.ts"
 import { EntryTable, TreeTable } from "../message/model.ts"
 import type { Amendment, Compaction, EntryRef, EntryRow } from "../message/model.ts"
 import { entriesAt, isOnPath, positionsOf, readPath } from "../message/path.ts"
@@ -313,7 +314,8 @@ export const amend = fn(function* (
   const entry = yield* requireEntry(session, message)
   const refuse = (problem: string) => tx.fail(new InvalidInput({ field: "input.message", value: message, problem }))
   if (entry.draft === true) return yield* refuse("is still being written")
-  const stored = isReplayed(entry) ? resultsOf(entry, []) : []
+  const full = yield* requireWhole(entry)
+  const stored = isReplayed(entry) ? resultsOf(full, []) : []
   if (stored.length === 0) return yield* refuse("holds no tool result that the model is given")
   if (call !== undefined && !stored.some(({ callId }) => callId === call)) {
     const problem = `is answered by no tool result of ${message}`
@@ -329,7 +331,7 @@ export const amend = fn(function* (
   const own = rows.filter(({ amendment }) => isSamePlace(amendment?.of, entry))
   const before = own.flatMap(({ amendment }) => (amendment === undefined ? [] : [amendment]))
   const amendment: Amendment = { ...wanted.amendment, of: refOf(entry) }
-  if (canonical(resultsOf(entry, before)) === canonical(resultsOf(entry, [...before, amendment]))) return own.at(-1)
+  if (canonical(resultsOf(full, before)) === canonical(resultsOf(full, [...before, amendment]))) return own.at(-1)
   const placement = yield* placeAtHead(session)
   return writeAside(tx, session, placement, { ...wanted.entry, amendment }, turn, now)
 })

@@ -2,8 +2,10 @@
  * Reading model history: from entries on the path to messages in the reader's dialect.
  */
 import * as Effect from "effect/Effect"
+import { inRuns, loadedAtOnce } from "../message/large.ts"
+import { loaded } from "../message/load.ts"
 import type { EntryRow } from "../message/model.ts"
-import { comesBefore, isReplayed, placeKey } from "../message/placement.ts"
+import { comesBefore, isReplayed, modelOf, placeKey } from "../message/placement.ts"
 import { unreadableId } from "../message/record.ts"
 import type { SessionAbsent } from "../session/program.ts"
 import type { SkeinSettings } from "../settings.ts"
@@ -38,13 +40,20 @@ export interface HistoryPart {
   readonly damaged: ReadonlyArray<RenderRepair>
 }
 
+type Row = Readonly<EntryRow> | Unreadable
+
 export interface HistoryReader {
   /** All that is replayed. */
   readonly read: (sessionId: string) => Effect.Effect<ModelHistory, SessionAbsent | InvalidInput | StorageError>
-  readonly readPart: (
+  /** What stands on stretches, without large bodies: in runs of which each may be loaded at a time. */
+  readonly readRuns: (
     plan: HistoryPlan,
     stretches: HistoryPlan["stretches"],
-  ) => Effect.Effect<HistoryPart, SessionAbsent | InvalidInput | StorageError>
+  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<Row>>, SessionAbsent | InvalidInput | StorageError>
+  readonly load: (
+    plan: HistoryPlan,
+    rows: ReadonlyArray<Row>,
+  ) => Effect.Effect<HistoryPart, InvalidInput | StorageError>
   /** The calls and results in a message. */
   readonly usesOf: (entry: MessageEntry) => ReadonlyArray<ToolUse>
   /** The same, of a message as it is stored. */
@@ -54,24 +63,25 @@ export interface HistoryReader {
 
 export const historyReader = (storage: Storage["Service"], settings: SkeinSettings): HistoryReader => {
   const { dialect, dialects } = settings
-  const usesOf = (entry: MessageEntry) => toolUses(messagesOf(entry, dialect, dialects))
+  const usesOf = (entry: MessageEntry) => entry.uses ?? toolUses(messagesOf(entry, dialect, dialects))
   const resultsOf: program.ResultsOf = (row, amendments) =>
     messagesOf({ ...toMessageEntry(dialect.name, row), amendments }, dialect, dialects)
       .flatMap(({ content }) => content)
       .filter((part) => part.type === "tool-result")
   const rendersAs = { dialect: dialect.name, callsOf: (entry: MessageEntry) => callsIn(usesOf(entry)) }
 
-  const readPart = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
-    Effect.map(storage.read(program.part(settings, plan.session, stretches)), (rows) =>
-      toRenderEntries(rows, plan, rendersAs),
-    )
+  const readRows = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>
+    storage.read(program.part(settings, plan.session, stretches))
+
+  const load = (plan: HistoryPlan, rows: ReadonlyArray<Row>) =>
+    Effect.map(loaded(storage, rows.filter(mayBeReplayed)), (whole) => toRenderEntries(whole, plan, rendersAs))
 
   const read = Effect.fnUntraced(function* (sessionId: string) {
     const plan = yield* storage.read(program.plan(settings, sessionId))
     const entries: Array<RenderEntry> = [...summaryOf(plan)]
     const damaged: Array<RenderRepair> = plan.unreadable === undefined ? [] : [unreadableRepair(plan.unreadable)]
     for (const stretches of inParts(plan.stretches)) {
-      const part = yield* readPart(plan, stretches)
+      const part = yield* load(plan, yield* readRows(plan, stretches))
       entries.push(...part.entries)
       damaged.push(...part.damaged)
     }
@@ -85,8 +95,18 @@ export const historyReader = (storage: Storage["Service"], settings: SkeinSettin
     return history
   })
   const usesOfRow: UsesOf = (row) => usesOf(toMessageEntry(dialect.name, row))
-  return { read, readPart, usesOf, usesOfRow, resultsOf }
+  return {
+    read,
+    readRuns: (plan, stretches) => Effect.map(readRows(plan, stretches), (rows) => inRuns(rows, loadedAtOnce)),
+    load,
+    usesOf,
+    usesOfRow,
+    resultsOf,
+  }
 }
+
+/** What is not replayed need not be loaded. */
+const mayBeReplayed = (row: Row): boolean => isUnreadable(row) || isReplayed(row)
 
 export const summaryOf = ({ summary }: HistoryPlan): ReadonlyArray<RenderEntry> =>
   summary?.compaction === undefined
@@ -134,9 +154,10 @@ const callsIn = (uses: ReadonlyArray<ToolUse>): ReadonlyArray<string> =>
 export const toMessageEntry = (dialectName: string, row: EntryRow): MessageEntry => ({
   id: row.id,
   role: row.role,
-  body: (row.body ?? row.model) as Json,
+  body: modelOf(row) as Json,
   dialect: row.format?.dialect ?? dialectName,
   at: row.createdAt,
+  ...(modelOf(row) === null && { uses: row.large?.uses ?? [] }),
 })
 
 const unreadableRepair = (row: Unreadable): RenderRepair => ({

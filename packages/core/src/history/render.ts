@@ -18,6 +18,7 @@ import { amended } from "./amendment.ts"
 import type { Dialect, Dialects, GenericMessage, Readable, Role, Unreadable } from "./dialect.ts"
 import { pair } from "./pairing.ts"
 import type { Ending, PairingEntry, PairingItem, PairingOptions, Repair, RepairKind } from "./pairing.ts"
+import type { ToolUse } from "./rounds.ts"
 import { wellFormed, wellFormedText } from "./well-formed.ts"
 
 /** A stored message. */
@@ -33,6 +34,8 @@ export interface MessageEntry {
   readonly pendingCalls?: ReadonlyArray<string>
   /** How its turn ended, where it did not simply complete: why a result may be missing. */
   readonly ending?: Ending
+  /** Its calls and results, where the body is not loaded. */
+  readonly uses?: ReadonlyArray<ToolUse>
   /** How its tool results are given, the newest last. */
   readonly amendments?: ReadonlyArray<Amendment>
 }

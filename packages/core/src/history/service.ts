@@ -169,7 +169,7 @@ export class History extends Context.Service<
       const settings = yield* Settings
       const ids = yield* Ids
       const { dialect, dialects } = settings
-      const { read, readPart, resultsOf, usesOf, usesOfRow } = historyReader(storage, settings)
+      const { load, read, readRuns, resultsOf, usesOf, usesOfRow } = historyReader(storage, settings)
 
       /** The id of an entry that an operation makes once. */
       const entryId = (sessionId: string, prefix: string, operationId: string | undefined) =>
@@ -200,7 +200,9 @@ export class History extends Context.Service<
             const give = (messages: () => ReadonlyArray<unknown>) =>
               Stream.suspend(() => Stream.fromIterable(messages()))
             const path = Stream.fromIterable(inParts(plan.stretches)).pipe(
-              Stream.mapEffect((stretches) => readPart(plan, stretches)),
+              Stream.mapEffect((stretches) => readRuns(plan, stretches)),
+              Stream.flatMap((runs) => Stream.fromIterable(runs)),
+              Stream.mapEffect((rows) => load(plan, rows)),
               Stream.flatMap(({ entries }) => give(() => parts.next(entries))),
             )
             return give(() => parts.next(summaryOf(plan))).pipe(

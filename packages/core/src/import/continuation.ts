@@ -4,6 +4,8 @@
  * Guarantee: nothing of a message changes but its place. Sessions that are imported again and again therefore do not
  * get a branch each time. What is more than `mostMoved` messages stays a branch of its own: it would not fit a commit.
  */
+import { BlobUseTable } from "../attachment/model.ts"
+import { stow } from "../message/large.ts"
 import { BranchTable, EntryTable } from "../message/model.ts"
 import type { BranchRow, EntryRef, EntryRow } from "../message/model.ts"
 import { place } from "../message/placement.ts"
@@ -53,9 +55,12 @@ const movedEntry = (row: Readonly<EntryRow>, branch: number, behind: EntryRef): 
 }
 
 /** Puts them there. */
-export const applyContinuation = (tx: Handle, { rows, staged }: Continuation): void => {
+export const applyContinuation = (tx: Handle, { rows, staged }: Continuation, now: number): void => {
   const { branch, treeId } = staged
   tx.removeRange(EntryTable, { prefix: [treeId, branch] })
+  // What they use goes along.
+  tx.removeRange(BlobUseTable, { prefix: [treeId, branch] })
   tx.remove(BranchTable, [treeId, branch])
   for (const row of rows) tx.insert(EntryTable, row)
+  for (const row of rows) stow(tx, row, now)
 }

@@ -245,7 +245,7 @@ export const publish = fn(function* (
       tx.update(BranchTable, [draft.treeId, branch], (one) => ({ ...one, owner: draft.id }))
     }
   } else {
-    applyContinuation(tx, continuation)
+    applyContinuation(tx, continuation, now)
   }
   if (stored === undefined) {
     if (home === undefined) tx.insert(ProjectTable, project)

@@ -17,9 +17,10 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { isId } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
-import { textOf } from "../message/body.ts"
+import { measured } from "../message/large.ts"
 import { isPrompt } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
+import { textOf } from "../message/text.ts"
 import { newProject } from "../project/program.ts"
 import { locate, workspaceFields } from "../project/workspace.ts"
 import { freshSession } from "../session/fresh.ts"
@@ -174,10 +175,10 @@ export class Imports extends Context.Service<
         }
         const entry: NewEntry = { kind: "message", ...copyOf(fields), id: localId(source, message.id), format, source }
         if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
-        const arriving: { entry: NewEntry; keepFrom?: string } = { entry }
+        const arriving: { entry: NewEntry; keepFrom?: string } = { entry: measured(settings, entry) }
         if (compaction !== undefined) {
-          entry.kind = "compaction"
-          entry.compaction = { summary: compaction.summary, method: source, savedNothing: 0 }
+          arriving.entry.kind = "compaction"
+          arriving.entry.compaction = { summary: compaction.summary, method: source, savedNothing: 0 }
           if (compaction.keepFrom !== undefined) arriving.keepFrom = localId(source, compaction.keepFrom)
         }
         return arriving

@@ -15,8 +15,10 @@ import { InvalidInput } from "../storage/error.ts"
 import { copyJson } from "../storage/json.ts"
 import type { Json } from "../storage/json.ts"
 import { Format, Role } from "./model.ts"
+import { measured } from "./large.ts"
 import { isPrompt } from "./placement.ts"
 import type { NewEntry } from "./placement.ts"
+import { asked, textOf } from "./text.ts"
 
 /**
  * A message to append. `body` is both shown and replayed; `display` alone is never replayed, `model` alone is never
@@ -67,11 +69,11 @@ export const toEntry = (
   const checked = checkMessage(settings, input, name)
   if (checked instanceof InvalidInput) return Effect.fail(checked)
   const { id, message, role } = checked
-  if (id !== undefined) return Effect.succeed(entryOf(settings, message, id, role, now))
-  return Effect.map(ids.mint("msg_"), (minted) => entryOf(settings, message, minted, role, now))
+  const made = (own: string) => measured(settings, entryOf(settings, message, own, role, now))
+  return id === undefined ? Effect.map(ids.mint("msg_"), made) : Effect.succeed(made(id))
 }
 
-/** As `toEntry`, at once: `id` is the entry's where the message says none. */
+/** As `toEntry`, at once, and not measured: `id` is the entry's where the message says none. */
 export const toEntryWithId = (
   settings: SkeinSettings,
   input: MessageInput,
@@ -143,49 +145,4 @@ const problemInBodies = (message: MessageInput, name: string): InvalidInput | un
   }
   const empty = bodyFields.find((field) => message[field] === null)
   return empty && refuse(empty, null, "must not be null: leave it out")
-}
-
-/** What a person would read of a stored or new entry. */
-export const textOf = (settings: SkeinSettings, entry: Pick<NewEntry, "body" | "display" | "format">): string => {
-  const body = entry.body ?? entry.display
-  if (body === undefined) return ""
-  const dialect = dialectOf(settings, entry)
-  return asked(() => dialect?.text(body as Json)) ?? ""
-}
-
-/** Who speaks in a stored or new entry, as far as its body says. */
-export const speakerOf = (settings: SkeinSettings, entry: Bodies): Role | undefined => {
-  const dialect = dialectOf(settings, entry)
-  return bodiesOf(entry)
-    .map((body) => asked(() => dialect?.role(body)))
-    .find((role) => role !== undefined)
-}
-
-/** Whether nothing is said in an entry: no part in any body, or blank text. What its dialect cannot read says something. */
-export const isBlank = (settings: SkeinSettings, entry: Bodies): boolean => {
-  const dialect = dialectOf(settings, entry)
-  return bodiesOf(entry).every((body) => {
-    if (typeof body === "object" && body !== null && Object.keys(body).length === 0) return true
-    const reading = asked(() => dialect?.read(body, "user"))
-    if (reading === undefined || "unreadable" in reading) return false
-    const parts = reading.messages.flatMap(({ content }) => content)
-    return parts.every((part) => part.type === "text" && part.text.trim() === "")
-  })
-}
-
-type Bodies = Pick<NewEntry, "body" | "display" | "model" | "format">
-
-const bodiesOf = ({ body, display, model }: Bodies): ReadonlyArray<Json> =>
-  [body, display, model].filter((one) => one !== undefined) as ReadonlyArray<Json>
-
-const dialectOf = (settings: SkeinSettings, { format }: Pick<NewEntry, "format">) =>
-  settings.dialects.get(format?.dialect ?? settings.dialect.name)
-
-/** What a dialect says. It may be the caller's: one that throws says nothing, and costs nobody a message. */
-const asked = <A>(question: () => A | undefined): A | undefined => {
-  try {
-    return question()
-  } catch {
-    return undefined
-  }
 }

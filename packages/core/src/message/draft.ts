@@ -10,6 +10,7 @@ import { InvalidInput } from "../storage/error.ts"
 import { fn, isUnreadable } from "../storage/transaction.ts"
 import type { Handle } from "../storage/transaction.ts"
 import { renewed } from "../turn/fence.ts"
+import { stow } from "./large.ts"
 import { EntryTable } from "./model.ts"
 import type { EntryRef, EntryRow } from "./model.ts"
 import { entriesAt } from "./path.ts"
@@ -36,13 +37,14 @@ export const checkShape = fn(function* (tx, stored: EntryRow, entry: NewEntry) {
 })
 
 /** A stored draft with the content of another entry. It stays the entry, and the part of its turn, that it was. */
-export const redrafted = (row: EntryRow, { body, display, format, metadata, model }: NewEntry): EntryRow => {
-  const { body: _body, display: _display, metadata: _metadata, model: _model, ...kept } = row
+export const redrafted = (row: EntryRow, { body, display, format, large, metadata, model }: NewEntry): EntryRow => {
+  const { body: _body, display: _display, large: _large, metadata: _metadata, model: _model, ...kept } = row
   return {
     ...kept,
     ...(body !== undefined && { body }),
     ...(display !== undefined && { display }),
     ...(model !== undefined && { model }),
+    ...(large !== undefined && { large }),
     ...(metadata !== undefined && { metadata }),
     ...(format !== undefined && { format }),
   }
@@ -85,12 +87,13 @@ export const settleDrafts = (
   newest: (entryId: string) => NewEntry | undefined = () => undefined,
 ): ReadonlyArray<EntryRow> => {
   if (drafts.length === 0) return []
-  const rows = drafts.map((draft) =>
-    tx.update(EntryTable, keyOf(draft), (row) => {
+  const rows = drafts.map((draft) => {
+    const row = tx.update(EntryTable, keyOf(draft), (old) => {
       const content = newest(draft.id)
-      return settled(content === undefined ? row : redrafted(row, content), cut)
-    }),
-  )
+      return settled(content === undefined ? old : redrafted(old, content), cut)
+    })
+    return stow(tx, row, now)
+  })
   const after = tx.update(SessionTable, [session.id], (one) => ({
     ...withoutDrafts(one, rows),
     historyVersion: one.historyVersion + (rows.some(changesReplay) ? 1 : 0),

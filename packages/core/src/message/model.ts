@@ -125,6 +125,22 @@ export const Amendment = z.object({
 })
 export type Amendment = z.output<typeof Amendment>
 
+/** A body that is kept as a blob, and how many bytes its JSON has. */
+export const BodyBlob = z.object({ hash: z.string(), bytes: z.number() })
+export type BodyBlob = z.output<typeof BodyBlob>
+
+/** Which bodies of an entry are large, and what is looked at without loading them. */
+export const Large = z.object({
+  body: z.optional(BodyBlob),
+  display: z.optional(BodyBlob),
+  model: z.optional(BodyBlob),
+  /** The beginning of what a person would read of it. */
+  text: z.string(),
+  /** The calls and results in what the model is given. */
+  uses: z.array(z.object({ type: z.enum(["call", "result"]), id: z.string() })),
+})
+export type Large = z.output<typeof Large>
+
 export const EntryRow = z.object({
   treeId: z.string(),
   branch: z.number(),
@@ -139,6 +155,8 @@ export const EntryRow = z.object({
   display: z.optional(z.unknown()),
   /** What the model is given, where it is not what people see. */
   model: z.optional(z.unknown()),
+  /** Its large bodies: settled they are `null` here, and in the blobs that this names. See `large.ts`. */
+  large: z.optional(Large),
   format: z.optional(Format),
   metadata: z.optional(z.unknown()),
   source: z.optional(z.string()),
@@ -153,6 +171,8 @@ export const EntryRow = z.object({
   draft: z.optional(z.boolean()),
   /** Settled by something else than its end: the turn was aborted, or was found dead. */
   cut: z.optional(z.enum(["aborted", "failed", "interrupted"])),
+  /** When its content was redacted. */
+  redacted: z.optional(z.number()),
   compaction: z.optional(Compaction),
   amendment: z.optional(Amendment),
   /** For prompts: what the session's preview says while this is the last one. */

@@ -31,6 +31,14 @@ export const trailFrom = (parent: BranchRow | undefined, at: EntryRef, facts: Fa
   return [step, ...(parent?.trail ?? [])].slice(0, trailLength)
 }
 
+/** The body that people see; `null` where it is large and kept elsewhere. */
+export const displayOf = ({ body, display }: Pick<EntryRow, "body" | "display">): unknown =>
+  body === undefined ? display : body
+
+/** The body that the model is given; `null` where it is large and kept elsewhere. */
+export const modelOf = ({ body, model }: Pick<EntryRow, "body" | "model">): unknown =>
+  body === undefined ? model : body
+
 /** Whether people see an entry. */
 export const isDisplayed = (entry: Pick<EntryRow, "body" | "display">): boolean =>
   entry.body !== undefined || entry.display !== undefined

@@ -16,6 +16,7 @@ import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { renewed, requireTurn, requireWriter } from "../turn/fence.ts"
 import { TurnTable } from "../turn/model.ts"
+import { bodyFields, bodyName, planStowing, stow } from "./large.ts"
 import { BranchTable, EntryTable, noFacts, root, TreeTable } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts } from "./model.ts"
 import { advance, isDisplayed, isReplayed, isSamePlace, place, trailFrom } from "./placement.ts"
@@ -199,7 +200,7 @@ export const writeEntries = (
     tx.update(TreeTable, [placement.treeId], (tree) => ({ ...tree, nextBranch: branch + 1 }))
   }
   for (const row of rows) tx.insert(EntryTable, row)
-  return rows
+  return rows.map((row) => stow(tx, row, now))
 }
 
 /**
@@ -235,7 +236,7 @@ export const notifyEntries = (
   tx: Handle,
   { headVersion, id: sessionId, revision, treeId }: SessionRow,
   rows: ReadonlyArray<EntryRow>,
-  how: Pick<EntriesCommitted, "beside" | "replaced"> = {},
+  how: Pick<EntriesCommitted, "beside" | "replaced" | "redacted"> = {},
 ): void => {
   const at = { sessionId, revision, headVersion }
   const entries = rows.filter((row) => row.draft !== true)
@@ -389,7 +390,9 @@ export const replaceUnanswered = fn(function* (
   const path = yield* readPath(session.treeId, session.head, session.facts, reaches(stored))
   const onPath = isOnPath(path, stored)
   const { branch, pos, treeId } = stored
-  const row = tx.update(EntryTable, [treeId, branch, pos], (old) => replaced(old, entry))
+  const release = yield* planStowing(stored)
+  const changed = tx.update(EntryTable, [treeId, branch, pos], (old) => replaced(old, entry))
+  const row = stow(tx, changed, now, release)
   const isLastPrompt = onPath && isSamePlace(session.facts.lastPrompt, stored)
   const after = tx.update(SessionTable, [sessionId], (one) => ({
     ...one,
@@ -406,6 +409,7 @@ export const replaceUnanswered = fn(function* (
 /** Position, role, and who sees it never change: what follows from them is written into every entry behind it. */
 const isReplaceable = (stored: EntryRow, entry: NewEntry): boolean =>
   stored.kind === "message" &&
+  stored.redacted === undefined &&
   stored.turn !== undefined &&
   stored.role === entry.role &&
   isDisplayed(stored) === isDisplayed(entry) &&
@@ -466,10 +470,18 @@ export const findSubmitted = fn(function* (tx, session: SessionRow, entry: NewEn
   return submitted
 })
 
-const contentFields = ["kind", "role", "body", "display", "model", "metadata", "source", "sourceContext"] as const
+const contentFields = ["kind", "role", "metadata", "source", "sourceContext"] as const
 
 export const isSameContent = (stored: EntryRow, entry: NewEntry): boolean =>
-  contentFields.every((field) => isSameJson(stored[field], entry[field]))
+  contentFields.every((field) => isSameJson(stored[field], entry[field])) &&
+  bodyFields.every((field) => isSameBody(stored, entry, field))
+
+/** Whether an entry has the body that is stored. Of one that is kept as a blob only the name is compared. */
+const isSameBody = (stored: EntryRow, entry: NewEntry, field: (typeof bodyFields)[number]): boolean => {
+  if (stored[field] !== null) return isSameJson(stored[field], entry[field])
+  if (entry[field] === undefined) return false
+  return stored.large?.[field]?.hash === (entry.large?.[field]?.hash ?? bodyName(entry[field]))
+}
 
 /** Deep equality of JSON values; the order of an object's keys does not matter. */
 const isSameJson = (a: unknown, b: unknown): boolean => {

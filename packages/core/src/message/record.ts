@@ -3,7 +3,8 @@
  */
 import { isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
-import type { Amendment, Compaction, EntryKind, EntryRow, Format, Role } from "./model.ts"
+import type { Amendment, BodyBlob, Compaction, EntryKind, EntryRow, Format, Large, Role } from "./model.ts"
+import { displayOf, modelOf } from "./placement.ts"
 import type { NewEntry } from "./placement.ts"
 
 /** One thing that happened in a conversation, as it is stored. `display` and `model` are the same body where one serves. */
@@ -11,10 +12,17 @@ export interface Message<M = unknown> {
   readonly id: string
   readonly kind: EntryKind
   readonly role: Role
-  /** What people see. Absent: nobody does. */
+  /** What people see. Absent: nobody does, or it is large. */
   readonly display?: M
-  /** What the model is given. Absent: nothing. */
+  /** What the model is given. Absent: nothing, or it is large. */
   readonly model?: M
+  /** In lists and pages, the bodies that are too large for them: `get`, `getMany` and `stream` give the message with them. */
+  readonly large?: {
+    readonly display?: BodyBlob
+    readonly model?: BodyBlob
+    /** The beginning of what people see. */
+    readonly text: string
+  }
   readonly format?: Format
   readonly metadata?: unknown
   readonly source?: string
@@ -29,6 +37,8 @@ export interface Message<M = unknown> {
   readonly draft?: true
   /** How it came to its end, where that was not its own: with a turn that was aborted, failed, or found dead. */
   readonly cut?: "aborted" | "failed" | "interrupted"
+  /** When its content was redacted, in milliseconds since 1970. */
+  readonly redacted?: number
   readonly compaction?: Pick<Compaction, "summary" | "method" | "tokensBefore" | "tokensAfter">
   /** How the model is given the tool results of another message, from here on. */
   readonly amendment?: Omit<Amendment, "of">
@@ -43,17 +53,18 @@ export const toMessage = (row: EntryRow | Unreadable): Message =>
 
 /** A message as it is before it has a place. */
 export const unplaced = (row: NewEntry): Omit<Message, "branch"> => {
-  const { body, compaction, createdAt, display, format, id, kind, metadata, model, role } = row
+  const { compaction, createdAt, format, id, kind, metadata, role } = row
   const message: { -readonly [Key in keyof Message as Exclude<Key, "branch">]: Message[Key] } = {
     id,
     kind,
     role,
     createdAt,
   }
-  const shown = body ?? display
-  const replayed = body ?? model
-  if (shown !== undefined) message.display = shown
-  if (replayed !== undefined) message.model = replayed
+  const shown = displayOf(row)
+  const replayed = modelOf(row)
+  if (shown !== undefined && shown !== null) message.display = shown
+  if (replayed !== undefined && replayed !== null) message.model = replayed
+  if (row.large !== undefined && (shown === null || replayed === null)) message.large = largeOf(row, row.large)
   if (format !== undefined) message.format = format
   if (metadata !== undefined) message.metadata = metadata
   if (row.source !== undefined) message.source = row.source
@@ -62,6 +73,7 @@ export const unplaced = (row: NewEntry): Omit<Message, "branch"> => {
   if (row.turn !== undefined) message.turn = row.turn
   if (row.draft === true) message.draft = true
   if (row.cut !== undefined) message.cut = row.cut
+  if (row.redacted !== undefined) message.redacted = row.redacted
   if (compaction !== undefined) {
     const { method, summary, tokensAfter, tokensBefore } = compaction
     message.compaction = {
@@ -76,6 +88,17 @@ export const unplaced = (row: NewEntry): Omit<Message, "branch"> => {
     message.amendment = amendment
   }
   return message
+}
+
+/** What stands for bodies that are elsewhere. */
+const largeOf = ({ body, display, model }: NewEntry, large: Large): NonNullable<Message["large"]> => {
+  const shown = body === null ? large.body : display === null ? large.display : undefined
+  const replayed = body === null ? large.body : model === null ? large.model : undefined
+  return {
+    text: large.text,
+    ...(shown !== undefined && { display: { ...shown } }),
+    ...(replayed !== undefined && { model: { ...replayed } }),
+  }
 }
 
 /** What stands for a row that cannot be read: its place is known, its content is not. */

@@ -16,6 +16,7 @@ import * as Stream from "effect/Stream"
 import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
 import type { InvalidCursor } from "../cursor.ts"
+import { redacted } from "../history/redaction.ts"
 import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import type { SessionRow } from "../session/model.ts"
@@ -27,14 +28,20 @@ import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
 import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
+import type { Json } from "../storage/json.ts"
 import { annotate } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { isUnreadable, maxRange } from "../storage/transaction.ts"
+import type { Unreadable } from "../storage/transaction.ts"
 import type { RunActive, StaleTurn } from "../turn/fence.ts"
 import { expectedFields, writeFields, writingOf } from "../write-options.ts"
-import { MessageInput as MessageInputSchema, textOf, toEntry } from "./body.ts"
+import type { TransactOptions } from "../write-options.ts"
+import { MessageInput as MessageInputSchema, toEntry } from "./body.ts"
 import type { MessageInput } from "./body.ts"
+import { inRuns, loadedAtOnce, refilled } from "./large.ts"
 import { LiveDrafts } from "./live-drafts.ts"
+import { loaded } from "./load.ts"
+import type { EntryRow } from "./model.ts"
 import {
   cursorBefore,
   cursorOf,
@@ -45,13 +52,17 @@ import {
   windowFrom,
   windowOf,
 } from "./page.ts"
+import { isPrompt } from "./placement.ts"
 import type { NewEntry } from "./placement.ts"
 import * as program from "./program.ts"
 import type { HeadMoved, MessageNotFound } from "./program.ts"
+import { redact } from "./redact.ts"
+import type { RedactionOf } from "./redact.ts"
 import { toMessage } from "./record.ts"
 import type { Message } from "./record.ts"
 import type { SessionView } from "./session-view.ts"
 import * as tree from "./tree.ts"
+import { textOf } from "./text.ts"
 import { userMessageId } from "./user-message-id.ts"
 import { watchSession } from "./watch-session.ts"
 
@@ -124,6 +135,11 @@ export interface PromptsQuery {
   readonly before?: string
   /** 1 to 500. Default 50. */
   readonly limit?: number
+}
+
+export interface RedactOptions extends TransactOptions {
+  /** What stands for what was said: at most 10,000 characters. Default `[redacted]`. */
+  readonly replacement?: string
 }
 
 type Absent = SessionAbsent | InvalidInput | StorageError
@@ -200,7 +216,7 @@ export class Messages extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<Message>, Absent>
     /** How many messages people see on the path. */
     readonly count: (sessionId: string) => Effect.Effect<number, Absent>
-    /** The user's own prompts on the path, newest first. */
+    /** The user's own prompts on the path, newest first. Of one that is large, `text` is the beginning. */
     readonly prompts: (
       sessionId: string,
       query?: PromptsQuery,
@@ -220,6 +236,23 @@ export class Messages extends Context.Service<
       messageId: string,
       options?: { readonly limit?: number },
     ) => Effect.Effect<ReadonlyArray<Message>, MessageNotFound | Absent>
+    /**
+     * Takes the content of a message away, for every session of its tree: its text, what its tools were given and gave back,
+     * its files and metadata. Its id, its place and its tool calls stay, so that the rest can be replayed.
+     *
+     * @param options  `replacement`: what stands for what was said, at most 10,000 characters, default `[redacted]`
+     * @returns the message as it is from now on
+     * @throws InvalidInput  the message is still being written, or has no content, as an amendment
+     * @see MSG-08
+     *
+     * @example
+     * yield* messages.redact("ses_1", "msg_7", { replacement: "A key was here." })
+     */
+    readonly redact: (
+      sessionId: string,
+      messageId: string,
+      options?: RedactOptions,
+    ) => Effect.Effect<Message, MessageNotFound | Absent>
     /** Whether `ancestor` comes before `message` on the path to it. No message is its own ancestor. */
     readonly isAncestor: (
       sessionId: string,
@@ -269,21 +302,16 @@ export class Messages extends Context.Service<
         })
       }
 
-      const readPage = Effect.fnUntraced(function* (
+      const readRows = Effect.fnUntraced(function* (
         sessionId: string,
         given: string | undefined,
         window: program.WindowOf,
       ) {
         const anchor = given === undefined ? undefined : yield* toAnchor(sessionId, given)
         const found = yield* storage.read(program.page(settings, sessionId, anchor, window))
-        const { degraded, displays, rows, to } = found
-        const page: MessagePage = {
-          messages: rows.map(toMessage),
-          degraded,
-          ...cursorBefore(sessionId, found),
-          ...(to < displays && rows.length > 0 ? { after: cursorOf(sessionId, rows.at(-1)!, to) } : {}),
-        }
-        return page
+        const { displays, rows, to } = found
+        const after = to < displays && rows.length > 0 ? cursorOf(sessionId, rows.at(-1)!, to) : undefined
+        return { ...found, after }
       })
 
       const calls = sessionCalls("message", {
@@ -291,7 +319,7 @@ export class Messages extends Context.Service<
           const options = yield* checkAppendOptions(given)
           const now = yield* Clock.currentTimeMillis
           const entry = yield* toEntry(makers, message, now, "message")
-          return toMessage((yield* submit(sessionId, [entry], options, now)).rows[0]!)
+          return toMessage(refilled((yield* submit(sessionId, [entry], options, now)).rows[0]!, entry))
         }),
         appendMany: Effect.fnUntraced(function* (
           sessionId: string,
@@ -306,7 +334,8 @@ export class Messages extends Context.Service<
             entries.push(yield* toEntry(makers, message, now, `messages[${i}]`))
           }
           yield* annotate(() => ({ "skein.messages": entries.length }))
-          return (yield* submit(sessionId, entries, options, now)).rows.map(toMessage)
+          const { rows } = yield* submit(sessionId, entries, options, now)
+          return rows.map((row, i) => toMessage(refilled(row, entries[i]!)))
         }),
         commitUserMessage: Effect.fnUntraced(function* (
           sessionId: string,
@@ -324,11 +353,19 @@ export class Messages extends Context.Service<
               writingOf(options.durability),
             ),
           )
-          return { message: toMessage(rows[0]!), onPath }
+          return { message: toMessage(refilled(rows[0]!, entry)), onPath }
         }),
         page: Effect.fnUntraced(function* (sessionId: string, given: PageQuery = {}) {
           const query = yield* checkInput(PageQueryInput, given, "query")
-          return yield* readPage(sessionId, query.before ?? query.after ?? query.around, windowOf(query))
+          const anchor = query.before ?? query.after ?? query.around
+          const { after, ...found } = yield* readRows(sessionId, anchor, windowOf(query))
+          const page: MessagePage = {
+            messages: found.rows.map(toMessage),
+            degraded: found.degraded,
+            ...cursorBefore(sessionId, found),
+            ...(after !== undefined && { after }),
+          }
+          return page
         }),
         get: Effect.fnUntraced(function* (sessionId: string, messageId: string) {
           const id = yield* checkId("messageId", messageId)
@@ -365,6 +402,13 @@ export class Messages extends Context.Service<
           const { limit } = yield* checkInput(PathOptions, given, "options")
           return (yield* storage.read(tree.pathTo(settings, sessionId, id, limit))).map(toMessage)
         }),
+        redact: Effect.fnUntraced(function* (sessionId: string, messageId: string, given: RedactOptions = {}) {
+          const id = yield* checkId("messageId", messageId)
+          const { durability, replacement = "[redacted]" } = yield* checkInput(RedactOptionsInput, given, "options")
+          const now = yield* Clock.currentTimeMillis
+          const redacting = redact(settings, sessionId, id, (entry) => redaction(settings, entry, replacement), now)
+          return toMessage(yield* storage.transact(redacting, writingOf(durability)))
+        }),
         isAncestor: Effect.fnUntraced(function* (
           sessionId: string,
           pair: { readonly ancestor: string; readonly message: string },
@@ -397,18 +441,36 @@ export class Messages extends Context.Service<
             }),
           ),
         stream: (sessionId) =>
-          Stream.paginate<string | undefined, Message, MessageNotFound | InvalidCursor | Absent>(
+          Stream.paginate<string | undefined, ReadonlyArray<PageRow>, MessageNotFound | InvalidCursor | Absent>(
             undefined,
-            Effect.fnUntraced(function* (after) {
+            Effect.fnUntraced(function* (last) {
               yield* checkId("sessionId", sessionId)
-              const page = yield* readPage(sessionId, after, windowFrom(maxRange))
-              return [page.messages, Option.fromUndefinedOr(page.after)]
+              const { after, rows } = yield* readRows(sessionId, last, windowFrom(maxRange))
+              return [inRuns(rows, loadedAtOnce), Option.fromUndefinedOr(after)]
             }),
+          ).pipe(
+            Stream.mapEffect((rows) => loaded(storage, rows)),
+            Stream.flatMap((rows) => Stream.fromIterable(rows.map(toMessage))),
           ),
       })
     }),
   )
 }
+
+/** What takes the place of an entry's content. */
+const redaction = ({ dialect, dialects }: SkeinSettings, entry: EntryRow, text: string): ReturnType<RedactionOf> => {
+  const { body, compaction, display, format, model, role } = entry
+  const bodies = Object.fromEntries(Object.entries({ body, display, model }).filter(([, one]) => one !== undefined))
+  const left = redacted(bodies as Record<string, Json>, role, format?.dialect ?? dialect.name, dialects, text)
+  return {
+    ...left.bodies,
+    format: left.format,
+    ...(compaction !== undefined && { compaction: { ...compaction, summary: text } }),
+    ...(isPrompt(entry) && { preview: previewOf(text) }),
+  }
+}
+
+type PageRow = Readonly<EntryRow> | Unreadable
 
 const toBranch = (settings: SkeinSettings, session: SessionRow, { branch, lastShown, tip }: tree.BranchTip): Branch => {
   const readable = isUnreadable(tip) ? lastShown : tip
@@ -428,6 +490,8 @@ const ManyIds = z.array(MessageId).check(z.maxLength(500))
 const ManyMessages = z.array(z.unknown())
 const AncestorPair = z.strictObject({ ancestor: MessageId, message: MessageId })
 const CommonPair = z.strictObject({ one: MessageId, other: MessageId })
+
+const RedactOptionsInput = z.strictObject({ ...writeFields, replacement: z.optional(Text.check(z.maxLength(10_000))) })
 
 const { id: _id, role: _role, ...userFields } = MessageInputSchema.shape
 const SubmissionInput = z.strictObject({

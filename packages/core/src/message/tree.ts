@@ -9,6 +9,7 @@ import type { Scope } from "../session/program.ts"
 import { hiddenOf, shownOf } from "../session/shown.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
+import { requireWhole, wholes } from "./large.ts"
 import { BranchTable, EntryTable, noFacts } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow } from "./model.ts"
 import { entriesAt, isOnPath, lastEntries, readOrdinals, readPath, reaches } from "./path.ts"
@@ -19,7 +20,7 @@ import { MessageNotFound, ownBranches, placeBefore, requireEntry, standing } fro
 /** One message of the session, or `MessageNotFound`. */
 export const getMessage = fn(function* (_tx, scope: Scope, sessionId: string, messageId: string) {
   const session = yield* requireSession(scope, sessionId)
-  return yield* requireEntry(session, messageId)
+  return yield* requireWhole(yield* requireEntry(session, messageId))
 })
 
 /** Those of the messages that the session sees, in the order asked for. One that cannot be read says so. */
@@ -32,7 +33,7 @@ export const getMessages = fn(function* (tx, scope: Scope, sessionId: string, me
   )
   const rows = found.flat()
   const seen = yield* visiblePlaces(session, rows.map(placeOfRow))
-  return rows.filter((_, i) => seen[i])
+  return yield* wholes(rows.filter((_, i) => seen[i]))
 })
 
 export const placeOfRow = (row: Readonly<EntryRow> | Unreadable): EntryRef =>
@@ -273,5 +274,6 @@ export const lastPrompt = fn(function* (tx, scope: Scope, sessionId: string) {
   const session = yield* requireSession(scope, sessionId)
   const { facts } = yield* standing(session)
   if (facts.lastPrompt === undefined || shownOf(session, facts).prompts === 0) return undefined
-  return yield* tx.get(EntryTable, [session.treeId, facts.lastPrompt.branch, facts.lastPrompt.pos])
+  const entry = yield* tx.get(EntryTable, [session.treeId, facts.lastPrompt.branch, facts.lastPrompt.pos])
+  return entry && (yield* requireWhole(entry))
 })

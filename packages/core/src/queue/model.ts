@@ -17,6 +17,7 @@ export const QueuedMessage = z.object({
     body: true,
     display: true,
     model: true,
+    large: true,
     metadata: true,
     source: true,
     sourceContext: true,

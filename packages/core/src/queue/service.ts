@@ -16,7 +16,9 @@ import * as Layer from "effect/Layer"
 import { sessionCalls } from "../call.ts"
 import { checkId, Ids } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
-import { isBlank, speakerOf, toEntry } from "../message/body.ts"
+import { toEntry } from "../message/body.ts"
+import { loaded } from "../message/load.ts"
+import { isBlank, speakerOf } from "../message/text.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
 import type { PauseCause } from "../session/model.ts"
@@ -331,7 +333,8 @@ export class Queue extends Context.Service<
             const epoch = yield* checkInput(EpochInput, given, "epoch")
             const { durability, sources } = yield* checkInput(InjectOptionsInput, options, "options")
             const injecting = inject(settings, sessionId, epoch, sources, yield* now)
-            return (yield* storage.transact(injecting, writingOf(durability))).map(toMessage)
+            const rows = yield* storage.transact(injecting, writingOf(durability))
+            return (yield* loaded(storage, rows)).map(toMessage)
           }),
           enqueue: Effect.fnUntraced(function* (sessionId: string, given: QueueMessage, asked: EnqueueOptions = {}) {
             const options = yield* checkInput(EnqueueOptionsInput, asked, "options")

@@ -4,6 +4,7 @@
 import * as Data from "effect/Data"
 import { TombstoneTable } from "../deletion/model.ts"
 import type { TombstoneRow } from "../deletion/model.ts"
+import { stow } from "../message/large.ts"
 import { BranchTable, EntryTable, noFacts, TreeTable } from "../message/model.ts"
 import { advance, place } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
@@ -133,6 +134,7 @@ export const create = fn(function* (tx, scope: Scope, { first, project, session 
   tx.insert(TreeTable, { treeId, nextBranch: rows.length === 0 ? 1 : 2, redactions: 0 })
   if (rows.length > 0) tx.insert(BranchTable, opens)
   for (const row of rows) tx.insert(EntryTable, row)
+  for (const row of rows) stow(tx, row, createdAt)
   return created
 })
 

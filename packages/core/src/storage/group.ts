@@ -168,10 +168,18 @@ const verifyPure = <Job>(
 const picture = (run: Run, end: Outcome): string => {
   const named = run.writes.map(({ id, kind, row, table }) => [kind, table.name, id, row])
   try {
-    return JSON.stringify([end, named, run.removals.length], (_, value: unknown) =>
-      typeof value === "bigint" ? `${value}n` : value,
-    )
+    return JSON.stringify([end, named, run.removals.length], (_, value: unknown) => {
+      if (value instanceof Uint8Array) return `${value.length} bytes that add up to ${sumOf(value)}`
+      return typeof value === "bigint" ? `${value}n` : value
+    })
   } catch {
     return "a cycle, or deeper than can be told"
   }
+}
+
+/** Bytes in one number that is another one for almost all others. */
+const sumOf = (bytes: Uint8Array): number => {
+  let sum = 0
+  for (const byte of bytes) sum = (Math.imul(sum, 31) + byte) | 0
+  return sum
 }

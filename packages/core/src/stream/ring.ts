@@ -145,6 +145,11 @@ export class Ring {
     return found
   }
 
+  /** Lets go of all frames. */
+  clear(): void {
+    while (this.length > 0) this.#evict()
+  }
+
   /** How often readers were woken. */
   get wakes(): number {
     return this.#wakes

@@ -137,7 +137,9 @@ export class Rings extends Context.Service<
         if (frame !== undefined && ring !== undefined && ring.find(frame.id!) === undefined) append(ring, frame)
       }
 
-      const hearEntries = (ring: Ring, { beside, entries, replaced, revision }: EntriesCommitted) => {
+      const hearEntries = (ring: Ring, { beside, entries, redacted, replaced, revision }: EntriesCommitted) => {
+        // Frames that are here may say what is to be seen by nobody. Readers that have not had them resync.
+        if (redacted === true) ring.clear()
         for (const { id } of entries) ring.dropDraft(id)
         if (beside === true) return
         const shown = entries.filter(isDisplayed)

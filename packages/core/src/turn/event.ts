@@ -6,6 +6,7 @@ import * as z from "zod/mini"
 import { checkInput, checkJson, Text } from "../input.ts"
 import { toEntryWithId } from "../message/body.ts"
 import type { Makers, MessageInput } from "../message/body.ts"
+import { measured } from "../message/large.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { Json } from "../storage/json.ts"
 import { toPublished } from "../stream/publication.ts"
@@ -96,7 +97,7 @@ const toProjected = Effect.fnUntraced(function* (
   const minted = yield* ids.mint("msg_")
   const entry = toEntryWithId(settings, message, minted, now, name)
   if (entry instanceof InvalidInput) return yield* Effect.fail(entry)
-  const projected: Projected = { entry, isNamed: entry.id !== minted }
+  const projected: Projected = { entry: measured(settings, entry), isNamed: entry.id !== minted }
   return projected
 })
 

@@ -19,7 +19,10 @@ import { Ids, isId, unfitId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import { toEntry, toEntryWithId } from "../message/body.ts"
 import type { MessageInput } from "../message/body.ts"
+import { measured, refilled } from "../message/large.ts"
+import { loaded } from "../message/load.ts"
 import type { EntryRef, EntryRow } from "../message/model.ts"
+import { isSamePlace } from "../message/placement.ts"
 import type { NewEntry } from "../message/placement.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
@@ -37,6 +40,7 @@ import { Settings } from "../settings.ts"
 import { InvalidInput, isTaken, isUncertain } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
 import { Storage } from "../storage/storage.ts"
+import { isUnreadable } from "../storage/transaction.ts"
 import { toPublished } from "../stream/publication.ts"
 import type { Publication } from "../stream/publication.ts"
 import { Rings } from "../stream/rings.ts"
@@ -56,7 +60,6 @@ import type { WriteError } from "./instance.ts"
 import type { TurnOutcome, TurnRow } from "./model.ts"
 import * as program from "./program.ts"
 import { project } from "./project.ts"
-import type { Reply } from "./project.ts"
 import type { Begun, Ended, Ending, Over, Start } from "./program.ts"
 import { toTurnRecord } from "./record.ts"
 import type { TurnRecord } from "./record.ts"
@@ -402,9 +405,24 @@ export class Turns extends Context.Service<
                   ? abandon(sessionId, turn, since, { outcome: "interrupted", reason: "uncertain" })
                   : Effect.void,
               ),
+              Effect.flatMap(withBodies),
             )
           }),
         )
+
+      /** What a turn has begun with, as it was said. It has begun, so that what cannot be loaded stays as it is. */
+      const withBodies = (begun: Begun): Effect.Effect<Begun> => {
+        const { entries, prompt } = begun
+        const loading = loaded(storage, prompt === undefined ? entries : [...entries, prompt])
+        return Effect.match(loading, {
+          onFailure: () => begun,
+          onSuccess: (rows) => {
+            const find = (entry: EntryRow) =>
+              rows.find((row): row is EntryRow => !isUnreadable(row) && isSamePlace(row, entry)) ?? entry
+            return { ...begun, entries: entries.map(find), prompt: prompt && find(prompt) }
+          },
+        })
+      }
 
       /** Ends a turn whose beginning was not answered, if it came to be stored: nobody would know of it. */
       const abandon = (sessionId: string, { id, owner }: program.NewTurn, since: number, ending: Ending) =>
@@ -425,8 +443,9 @@ export class Turns extends Context.Service<
         writing: TransactOptions,
       ): Effect.Effect<EntryRow, WriteError> =>
         Effect.flatMap(now, (at) => {
+          const made = measured(settings, entry)
           const writeAt = (place: EntryRef | undefined) =>
-            storage.transact(program.write(settings, sessionId, epoch, entry, place, at), writing)
+            storage.transact(program.write(settings, sessionId, epoch, made, place, at), writing)
           return Effect.catch(writeAt(stored), (error): Effect.Effect<EntryRow, WriteError> => {
             if (!isTaken(error)) return Effect.fail(error)
             return Effect.flatMap(storage.read(program.findDraft(settings, sessionId, entry.id)), (place) =>
@@ -442,12 +461,13 @@ export class Turns extends Context.Service<
         ending: Ending,
         writing: TransactOptions = {},
       ): Effect.Effect<Ended, StaleTurn | IdConflict | Absent> =>
-        Effect.flatMap(recording, (recorded) =>
-          Effect.catch(
-            storage.transact(program.end(settings, sessionId, epoch, writes, ending, recorded), writing),
+        Effect.flatMap(recording, (recorded) => {
+          const made = { ...writes, entries: writes.entries.map((entry) => measured(settings, entry)) }
+          return Effect.catch(
+            storage.transact(program.end(settings, sessionId, epoch, made, ending, recorded), writing),
             taken(sessionId, writes.entries),
-          ),
-        )
+          )
+        })
 
       /** Records a model call of a turn; also of one that is over, for it was used all the same. */
       const spent = (
@@ -481,7 +501,7 @@ export class Turns extends Context.Service<
           ...([sessionId, epoch, draft ? { ...entry, draft } : entry, stored] as const),
           draft ? { durability: "relaxed" } : {},
         )
-        return toMessage(row)
+        return toMessage(refilled(row, entry))
       })
 
       const groundOf = (
@@ -528,7 +548,7 @@ export class Turns extends Context.Service<
             const entry = made(message, drafts.currentId() ?? fresh, at)
             return entry instanceof InvalidInput
               ? yield* Effect.fail(entry)
-              : toMessage(yield* drafts.settle(entry, fresh))
+              : toMessage(refilled(yield* drafts.settle(entry, fresh), entry))
           }),
           publish: (data, options) =>
             Effect.suspend(() => {
@@ -539,7 +559,8 @@ export class Turns extends Context.Service<
             }),
           spent: (call) => spent(sessionId, { epoch, id }, call),
           injected: Effect.gen(function* () {
-            return (yield* storage.transact(inject(settings, sessionId, epoch, undefined, yield* now))).map(toMessage)
+            const rows = yield* storage.transact(inject(settings, sessionId, epoch, undefined, yield* now))
+            return (yield* loaded(storage, rows)).map(toMessage)
           }),
           needsInput: (calls) => Effect.sync(() => endsAs({ outcome: "needs_input", calls })),
           done: Effect.sync(() => endsAs({ outcome: "done" })),
@@ -627,7 +648,9 @@ export class Turns extends Context.Service<
           const reply = yield* storage.transact(project(settings, sessionId, epoch, event, projection, recording), {
             durability: durability ?? (isPassing ? "relaxed" : "strict"),
           })
-          return toReply(reply)
+          return reply.reply === "applied"
+            ? { reply: reply.reply, messages: (yield* loaded(storage, reply.entries)).map(toMessage) }
+            : reply
         }),
         abort: Effect.fnUntraced(function* (
           sessionId: string,
@@ -678,9 +701,6 @@ const toTurnBegun = ({ ended, entries, item, prompt, turn }: Begun): TurnBegun =
 })
 
 const toTurnEnd = ({ queue, titleDue, turn }: Ended): TurnEnd => ({ turn: toTurnRecord(turn), titleDue, queue })
-
-const toReply = (reply: Reply): Projection =>
-  reply.reply === "applied" ? { reply: reply.reply, messages: reply.entries.map(toMessage) } : reply
 
 const nothing: program.LastWrites = { entries: [], calls: [] }
 
