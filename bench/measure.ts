@@ -1,6 +1,8 @@
 /**
  * Times two ways of doing one thing, in turns, so that whatever the machine is doing meanwhile is done to both.
  */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 
 /** How long each run took, in milliseconds. */
 export type Times = ReadonlyArray<number>
@@ -47,3 +49,11 @@ export const p50 = (times: Times): number => {
 }
 
 export const mean = (times: Times): number => times.reduce((sum, time) => sum + time, 0) / times.length
+
+/** What is in use, in bytes, after a full collection. */
+export const heap = (): number => {
+  setFlagsFromString("--expose-gc")
+  const collect = runInNewContext("gc") as () => void
+  collect()
+  return process.memoryUsage().heapUsed
+}

@@ -9,7 +9,7 @@ export type Budget = { readonly atMost: number } | { readonly atLeast: number }
 
 export interface Row {
   readonly name: string
-  readonly unit: "µs" | "ms" | "/s" | "rows" | "bytes"
+  readonly unit: "µs" | "ms" | "/s" | "rows" | "bytes" | "MiB"
   readonly ours: number
   /** What ours is measured against. */
   readonly baseline: number

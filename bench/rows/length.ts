@@ -1,10 +1,13 @@
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { Messages } from "../../packages/core/src/message/service.ts"
 import { sessionOf, shortAnswer } from "../content.ts"
+import { heap } from "../measure.ts"
 import { compare } from "../row.ts"
 import type { Suite } from "../row.ts"
 import { openFile } from "../skein.ts"
+import type { OpenSkein } from "../skein.ts"
 
 /** The last page must not cost more because the conversation is long: ours against ours. */
 export const lengthOfConversation: Suite = {
@@ -30,7 +33,27 @@ export const lengthOfConversation: Suite = {
         { rounds: rounds(1_000) },
       ),
     ]
+    const grown = await grownBy(() => walk(skein, "long"))
     await skein.close()
-    return rows
+    const budget = 50
+    const heapRow = {
+      unit: "MiB",
+      ours: grown,
+      baseline: budget,
+      ratio: grown / budget,
+      budget: { atMost: 1 },
+    } as const
+    return [...rows, { name: `heap after walking over ${count} messages`, ...heapRow }]
   },
 }
+
+/** How much more of the heap is in use after something, at most, in MiB. */
+const grownBy = async (work: () => Promise<void>): Promise<number> => {
+  const before = heap()
+  await work()
+  return Math.max(0, (heap() - before) / 1_048_576)
+}
+
+/** Reads a whole conversation, page by page. */
+const walk = (skein: OpenSkein, id: string): Promise<void> =>
+  skein.run(Effect.flatMap(Effect.service(Messages), (messages) => Stream.runDrain(messages.stream(id))))

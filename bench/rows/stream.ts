@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
@@ -7,7 +5,7 @@ import { memory } from "@skein/adapter-memory"
 import { Sessions } from "../../packages/core/src/session/service.ts"
 import { Streams } from "../../packages/core/src/stream/service.ts"
 import { Turns } from "../../packages/core/src/turn/service.ts"
-import { mean, p50, timed } from "../measure.ts"
+import { heap, mean, p50, timed } from "../measure.ts"
 import { compare } from "../row.ts"
 import type { Row, Suite } from "../row.ts"
 import { open } from "../skein.ts"
@@ -119,12 +117,4 @@ export const liveStream: Suite = {
       return { ...row, note: `the heap has grown by ${grown.toFixed(1)} MiB` }
     }
   },
-}
-
-/** What is in use, in bytes, after a full collection. */
-const heap = (): number => {
-  setFlagsFromString("--expose-gc")
-  const collect = runInNewContext("gc") as () => void
-  collect()
-  return process.memoryUsage().heapUsed
 }

@@ -20,7 +20,7 @@ export interface Options {
   readonly runs?: number
   /** Default `true`: a random law that is broken looks for a small case that shows it, which may take a while. */
   readonly shrink?: boolean
-  /** Milliseconds after which a law has failed. Default 60,000, and more in proportion where `runs` is over 200. */
+  /** Milliseconds after which a law has failed; a slow one has three times as long. Default 60,000, and more in proportion where `runs` is over 200. */
   readonly limit?: number
 }
 

@@ -9,7 +9,7 @@ import type { Law } from "./law.ts"
 import { laws as allLaws } from "./laws/index.ts"
 import { chosen, trialSettings } from "./report.ts"
 import type { Options } from "./report.ts"
-import { tryLaw } from "./trial.ts"
+import { limitOf, tryLaw } from "./trial.ts"
 
 interface Environment {
   readonly process?: { readonly env: Readonly<Record<string, string | undefined>> }
@@ -43,7 +43,7 @@ export const suite = <P extends Place>(
       const reason = obstacle(law, harness)
       const register = reason === undefined ? test : test.skip
       const title = reason === undefined ? law.name : `${law.name} [${reason}]`
-      register(title, { timeout: settings.limit + 5_000 }, async ({ skip }) => {
+      register(title, { timeout: limitOf(law, settings) + 5_000 }, async ({ skip }) => {
         const result = await Effect.runPromise(tryLaw(law, harness, settings))
         if (result.status === "not applicable") skip(result.reason)
         if (result.status === "failed") throw result.error

@@ -31,6 +31,9 @@ export class BrokenLaw extends Error {
   }
 }
 
+/** Milliseconds that a law may take: those that are slow take their time. */
+export const limitOf = ({ slow }: Law, { limit }: Pick<Settings, "limit">): number => (slow ? 3 * limit : limit)
+
 export const tryLaw = <P extends Place>(law: Law, harness: Harness<P>, settings: Settings): Effect.Effect<Result> =>
   Effect.gen(function* () {
     const reason = obstacle(law, harness)
@@ -40,9 +43,10 @@ export const tryLaw = <P extends Place>(law: Law, harness: Harness<P>, settings:
     const running = yield* Effect.forkDetach(
       Effect.scoped(Effect.flatMap(makeStore(harness, settings, law.needs), law.run)),
     )
+    const limit = limitOf(law, settings)
     const exit = yield* Effect.timeoutOrElse(Fiber.await(running), {
-      duration: settings.limit,
-      orElse: () => Effect.exit(Effect.fail(new Error(`it did not end within ${settings.limit} ms`))),
+      duration: limit,
+      orElse: () => Effect.exit(Effect.fail(new Error(`it did not end within ${limit} ms`))),
     })
     const milliseconds = (yield* Clock.currentTimeMillis) - started
     if (exit._tag === "Success") return { law: law.name, milliseconds, status: "passed" }

@@ -10,6 +10,7 @@ import { deletionLaws } from "./deletion/index.ts"
 import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
 import { largeLaws } from "./large.ts"
+import { longSessionLaws } from "./long-session.ts"
 import { messageLaws } from "./message.ts"
 import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
@@ -33,6 +34,7 @@ export const laws: ReadonlyArray<Law> = [
   ...sessionLaws,
   ...messageLaws,
   ...largeLaws,
+  ...longSessionLaws,
   ...headLaws,
   ...forkLaws,
   ...familyLaws,
