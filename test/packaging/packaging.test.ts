@@ -31,6 +31,7 @@ const publicEntries = {
     "@skein/core/turn",
     "@skein/core/usage",
   ],
+  "@skein/node": ["@skein/node"],
   "@skein/plugin-legacy-import": ["@skein/plugin-legacy-import", "@skein/plugin-legacy-import/opencode"],
 }
 

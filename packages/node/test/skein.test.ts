@@ -1,0 +1,59 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { sqlite } from "@skein/adapter-sqlite"
+import { Skein } from "@skein/core"
+import { expect, it } from "vitest"
+import { fileHistory, worktrees } from "../src/index.ts"
+import { newDirectory } from "./directory.ts"
+import { git, looksOf, newRepository } from "./repository.ts"
+
+const open = async () => {
+  const [directory, repository] = [newDirectory(), newRepository()]
+  const files = fileHistory({ directory })
+  const workspaces = worktrees({ directory: join(directory, "worktrees") })
+  const url = `file:${join(directory, "chat.db")}`
+  const skein = await Skein.open(sqlite({ url }), { fileHistory: files, workspaces })
+  await skein.sessions.create({ id: "ses_1", workspace: repository, title: "Source" })
+  return { skein, files, repository }
+}
+
+type Opened = Awaited<ReturnType<typeof open>>
+
+/** A turn that answers a prompt and writes a file. */
+const turn = ({ files, skein }: Opened, session: string, workspaceDir: string, prompt: string, text: string) =>
+  skein.turns.run(
+    session,
+    { prompt: { id: prompt, body: { role: "user", content: prompt } } },
+    async ({ id, settle }) => {
+      await files.change({ sessionId: session, turnId: id, workspaceDir }, ["a.txt"], async () => {
+        writeFileSync(join(workspaceDir, "a.txt"), text)
+      })
+      await settle({ role: "assistant", content: text })
+    },
+  )
+
+it("FRK-04 a fork works in a worktree of its own, beside its source", async () => {
+  const opened = await open()
+  const { repository, skein } = opened
+  await turn(opened, "ses_1", repository, "u1", "one\n")
+  const fork = await skein.forks.fork("ses_1", { workspace: { branch: "another-way", changes: "copy" } })
+  const place = fork.workspaceDir!
+  expect(fork.runLocation).toEqual({ kind: "new-worktree", branch: "another-way", parentRepository: repository })
+  expect(git(place, "status", "--porcelain")).toBe("M a.txt")
+  const read = (directory: string) => readFileSync(join(directory, "a.txt"), "utf8")
+
+  await turn(opened, fork.id, place, "u2", "two\n")
+  expect([read(repository), read(place)]).toEqual(["one\n", "two\n"])
+  await skein.close()
+})
+
+it("FRK-04 a fork that cannot be made leaves nothing", async () => {
+  const { repository, skein } = await open()
+  const before = looksOf(repository)
+  const refused = skein.forks.fork("ses_1", { workspace: { branch: "main" } })
+  await expect(refused).rejects.toMatchObject({ _tag: "WorkspaceFailed", problem: expect.stringContaining("main") })
+  expect(looksOf(repository)).toEqual(before)
+  expect((await skein.sessions.list()).sessions).toHaveLength(1)
+  expect(existsSync(join(repository, ".git/worktrees"))).toBe(false)
+  await skein.close()
+})
