@@ -16,7 +16,7 @@ import * as Stream from "effect/Stream"
 import { Forks } from "./fork/service.ts"
 import type { ForkOptions, OperationOptions } from "./fork/service.ts"
 import { Deletions } from "./deletion/service.ts"
-import type { DeleteOptions, DeleteOutcome, Deletion } from "./deletion/service.ts"
+import type { DeleteOptions, DeleteOutcome, Deletion, Pruned, PruneOptions } from "./deletion/service.ts"
 import { Heads } from "./head/service.ts"
 import type {
   DeleteBranchOptions,
@@ -430,6 +430,8 @@ export interface Skein<M = Json> {
     edit(session: string, prompt: string, options?: MoveOptions & CallOptions): Promise<Moved>
     /** Goes to where a message is answered again, beside it: the message, or the prompt that it answers. */
     retry(session: string, message: string, options?: MoveOptions & CallOptions): Promise<Moved>
+    /** Forgets the way back to what was left, and deletes what nobody needs then. */
+    prune(session: string, options?: PruneOptions & CallOptions): Promise<Pruned>
   }
   readonly turns: {
     /**
@@ -791,6 +793,7 @@ const open = async <M = Json>(
       rewind: (session, prompt, options) => call(options, (own) => rewinds.rewind(session, prompt, own)),
       edit: (session, prompt, options) => call(options, (own) => rewinds.edit(session, prompt, own)),
       retry: (session, message, options) => call(options, (own) => rewinds.retry(session, message, own)),
+      prune: (session, options) => call(options, (own) => deletions.prune(session, own)),
     },
     turns: {
       run: (session, start, body, options) =>

@@ -131,6 +131,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["rewinds.rewind", ["s", "m1"], "options"],
   ["rewinds.edit", ["s", "m1"], "options"],
   ["rewinds.retry", ["s", "m1"], "options"],
+  ["rewinds.prune", ["s"], "options"],
   ["forks.fork", ["h"], "options"],
   ["forks.side", ["h"], "options"],
   ["turns.run", ["s", { prompt: "text" }, async () => 1], "options"],

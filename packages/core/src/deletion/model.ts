@@ -15,8 +15,8 @@ export const TombstoneRow = z.object({
   treeId: z.string(),
   /** Where children move up to that were not there, or not reached, when it was marked. Absent: nothing started it. */
   parentId: z.optional(z.string()),
-  /** The branch that it left, while it may hold more than anybody needs. */
-  base: z.optional(z.number()),
+  /** Branches of which it, or an operation of it, needed more than anybody else may. */
+  bases: z.optional(z.array(z.number())),
   /** What it wrote is taken from others as well, which share it. */
   erase: z.optional(z.boolean()),
   /** Since when something is left to do. Absent: nothing is. */

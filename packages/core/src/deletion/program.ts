@@ -24,7 +24,7 @@ import { runActive } from "../turn/fence.ts"
 import { nobody, TombstoneTable } from "./model.ts"
 import type { TombstoneRow } from "./model.ts"
 import { neededUpTo } from "./need.ts"
-import { applyEnding, planEnding, Room } from "./removal.ts"
+import { branchWindow, planEnding, removeEndings, Room } from "./removal.ts"
 import type { Ending } from "./removal.ts"
 
 /** A session that a deletion concerns. */
@@ -132,7 +132,7 @@ const applyMarks = (
     const tombstone: TombstoneRow = { id, treeId, deletedAt: now, leftSince: now }
     if (owner !== undefined) tombstone.owner = owner
     if (parentId !== undefined) tombstone.parentId = parentId
-    if (base !== undefined && base.branch > 0) tombstone.base = base.branch
+    if (base !== undefined && base.branch > 0) tombstone.bases = [base.branch]
     if (erase) tombstone.erase = true
     tx.remove(SessionTable, [id])
     tx.insert(TombstoneTable, tombstone)
@@ -289,42 +289,29 @@ const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow, now: numb
       }
     }
   }
-  removeAll(tx, treeId, endings, gone, now)
+  removeEndings(tx, treeId, endings, gone, now)
   for (const branch of kept) {
     tx.update(BranchTable, [treeId, branch], (row) => ({ ...row, owner: nobody, closed: true }))
   }
   return endings.length > 0 || gone.size > 0 || kept.length > 0
 })
 
-const branchWindow = 50
-
-const removeAll = (
-  tx: Handle,
-  treeId: string,
-  endings: ReadonlyArray<Ending>,
-  gone: ReadonlySet<number>,
-  now: number,
-): void => {
-  for (const ending of endings) applyEnding(tx, ending, now)
-  for (const branch of gone) tx.remove(BranchTable, [treeId, branch])
-}
-
 /**
- * Removes what only the session needed of branches that belong to nobody: of the one that it left, and of those before it
- * for as long as nothing is left of the one behind.
+ * Removes what only the session needed of branches that belong to nobody: of one that it left, and of those before it for
+ * as long as nothing is left of the one behind.
  */
-const removeInherited = fn(function* (tx, { base, id, treeId }: TombstoneRow, now: number) {
+const removeInherited = fn(function* (tx, tombstone: TombstoneRow, now: number) {
+  const { bases: [base, ...others] = [], id, treeId } = tombstone
   if (base === undefined) return false
   const room = new Room()
   const endings: Array<Ending> = []
   const gone = new Set<number>()
   let next: number | undefined = base
   while (next !== undefined && !room.isFull) {
-    const rows: ReadonlyArray<Readonly<BranchRow> | Unreadable> = yield* tx.range(BranchTable, "key", {
+    const [row]: ReadonlyArray<Readonly<BranchRow> | Unreadable> = yield* tx.range(BranchTable, "key", {
       prefix: [treeId, next],
       unreadable: "keep",
     })
-    const [row] = rows
     if (row === undefined || isUnreadable(row) || row.owner !== nobody) {
       next = undefined
       break
@@ -332,15 +319,13 @@ const removeInherited = fn(function* (tx, { base, id, treeId }: TombstoneRow, no
     const needed: number = yield* neededUpTo(treeId, next, gone)
     const ending: Ending = yield* planEnding(treeId, next, needed, room)
     if (ending.from !== undefined) endings.push(ending)
-    if (!ending.isAll || !room.takes(BranchTable, row)) break
+    if (!ending.isAll || (needed === 0 && !room.takes(BranchTable, row))) break
     if (needed === 0) gone.add(next)
-    next = needed === 0 && row.parent > 0 ? row.parent : undefined
+    next = needed === 0 ? row.parent : undefined
   }
-  removeAll(tx, treeId, endings, gone, now)
-  tx.update(TombstoneTable, [id], ({ base: _base, ...rest }) => ({
-    ...rest,
-    ...(next !== undefined && { base: next }),
-  }))
+  removeEndings(tx, treeId, endings, gone, now)
+  const bases = next === undefined ? others : [next, ...others]
+  tx.update(TombstoneTable, [id], ({ bases: _bases, ...rest }) => ({ ...rest, ...(bases.length > 0 && { bases }) }))
   return true
 })
 

@@ -3,7 +3,7 @@
  */
 import { applyRelease, nothingReleased, planRelease } from "../attachment/program.ts"
 import type { Release } from "../attachment/program.ts"
-import { EntryTable } from "../message/model.ts"
+import { BranchTable, EntryTable } from "../message/model.ts"
 import type { EntryRow } from "../message/model.ts"
 import type { AnyTable } from "../storage/table.ts"
 import { fn, isUnreadable } from "../storage/transaction.ts"
@@ -42,6 +42,9 @@ export class Room {
 }
 
 const windowSize = 50
+
+/** How many branches are looked at at a time. */
+export const branchWindow = 50
 
 /** About what a row takes, in characters and bytes. */
 export const sizeOf = (of: AnyTable, row: Readonly<Record<string, unknown>>): number => {
@@ -92,9 +95,17 @@ export const planEnding = fn(function* (tx, treeId: string, branch: number, keep
   }
 })
 
-/** Takes entries away, and what they use. */
-export const applyEnding = (tx: Handle, { branch, from, release, treeId }: Ending, now: number): void => {
-  if (from === undefined) return
-  tx.removeRange(EntryTable, { prefix: [treeId, branch], from: [treeId, branch, from] })
-  applyRelease(tx, release, now)
+/** Removes ends of branches of a tree, with what their entries use, and the branches of which nothing is left. */
+export const removeEndings = (
+  tx: Handle,
+  treeId: string,
+  endings: ReadonlyArray<Ending>,
+  gone: ReadonlySet<number>,
+  now: number,
+): void => {
+  for (const { branch, from, release } of endings) {
+    if (from !== undefined) tx.removeRange(EntryTable, { prefix: [treeId, branch], from: [treeId, branch, from] })
+    applyRelease(tx, release, now)
+  }
+  for (const branch of gone) tx.remove(BranchTable, [treeId, branch])
 }

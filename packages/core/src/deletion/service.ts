@@ -26,6 +26,7 @@ import type { RunActive } from "../turn/fence.ts"
 import { writeFields, writingOf } from "../write-options.ts"
 import * as program from "./program.ts"
 import type { Concerned } from "./program.ts"
+import * as pruning from "./prune.ts"
 import { deletionWork } from "./work.ts"
 import type { ParticipantFailure } from "./work.ts"
 
@@ -45,6 +46,20 @@ export interface Deletion {
   readonly moved: ReadonlyArray<Concerned>
   /** Who did not remove what they keep of these sessions elsewhere. `recover` asks them again. */
   readonly failures: ReadonlyArray<ParticipantFailure>
+}
+
+export interface PruneOptions extends TransactOptions {
+  /** Milliseconds since 1970. Default: all moves are forgotten. */
+  readonly before?: number
+}
+
+/** What pruning has removed. */
+export interface Pruned {
+  /** Moves of the head that were forgotten. */
+  readonly moves: number
+  /** Entries that were deleted, and branches of which nothing is left. */
+  readonly entries: number
+  readonly branches: number
 }
 
 /** What became of one of several sessions. */
@@ -81,6 +96,23 @@ export class Deletions extends Context.Service<
       options?: DeleteOptions,
     ) => Effect.Effect<ReadonlyArray<DeleteOutcome>, Failed>
     /**
+     * Forgets the journal of a session, and deletes what of its branches nobody needs then: what neither its head, nor a
+     * move that is remembered, nor a name, a fork or an operation that is not finished leads to. There is no way back.
+     *
+     * Done in small steps: where it fails, or the process dies, some of it is done, and asking again does the rest.
+     *
+     * @param options  `before`: only moves before this time are forgotten, in milliseconds since 1970. Default: all.
+     * @throws RunActive  a turn runs in the session
+     * @see RWD-03
+     *
+     * @example
+     * yield* deletions.prune("s", { before: Date.now() - 30 * 24 * 60 * 60 * 1_000 })
+     */
+    readonly prune: (
+      sessionId: string,
+      options?: PruneOptions,
+    ) => Effect.Effect<Pruned, RunActive | SessionAbsent | Failed>
+    /**
      * Forgets that a session was deleted, so that its id may be used again. Finishes the deletion first where something is
      * left to do.
      *
@@ -106,11 +138,38 @@ export class Deletions extends Context.Service<
         return deletion
       })
 
+      const prune = Effect.fnUntraced(function* (sessionId: string, given: PruneOptions = {}) {
+        const { before, durability } = yield* checkInput(PruneOptionsInput, given, "options")
+        const writing = writingOf(durability)
+        let moves = 0
+        for (let isAll = false; !isAll;) {
+          const now = yield* Clock.currentTimeMillis
+          const step = yield* storage.transact(pruning.forgetMoves(settings, sessionId, before, now), writing)
+          moves += step.moves
+          isAll = step.isAll
+        }
+        let entries = 0
+        let branches = 0
+        let next: number | undefined
+        for (let isAll = false; !isAll;) {
+          const now = yield* Clock.currentTimeMillis
+          const step = yield* storage.transact(pruning.prune(settings, sessionId, next, now), writing)
+          entries += step.entries
+          branches += step.branches
+          next = step.next
+          isAll = step.isAll
+        }
+        yield* annotate(() => ({ "skein.entries.deleted": entries, "skein.branches.deleted": branches }))
+        const pruned: Pruned = { moves, entries, branches }
+        return pruned
+      })
+
       return Deletions.of({
         ...sessionCalls("deletion", {
           delete: Effect.fnUntraced(function* (sessionId: string, given: DeleteOptions = {}) {
             return yield* deleteOne(sessionId, yield* checkInput(DeleteOptionsInput, given, "options"))
           }),
+          prune,
           forget: Effect.fnUntraced(function* (sessionId: string, given: TransactOptions = {}) {
             const { durability } = yield* checkInput(z.strictObject(writeFields), given, "options")
             const tombstone = yield* storage.read(program.findTombstone(settings, sessionId))
@@ -148,6 +207,8 @@ export class Deletions extends Context.Service<
 }
 
 const DeleteOptionsInput = z.strictObject({ ...writeFields, force: z.optional(z.boolean()) })
+
+const PruneOptionsInput = z.strictObject({ ...writeFields, before: z.optional(z.int()) })
 
 type CheckedOptions = z.output<typeof DeleteOptionsInput>
 

@@ -68,7 +68,7 @@ export const makeForks = ({ instance, settings, storage }: Makers) => {
       if (changed === undefined) return false
       const removed = yield* Effect.exit(asked(() => workspaces.remove(saga.makingOf(row).request)))
       if (removed._tag === "Failure") return false
-      yield* storage.transact(drop(held))
+      yield* storage.transact(drop(held, yield* now))
       return true
     })
 

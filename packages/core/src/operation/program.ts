@@ -1,6 +1,7 @@
 /**
  * The rules of operations that take several commits: whoever is at one holds it by a lease, and of two one goes on.
  */
+import { TombstoneTable } from "../deletion/model.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import { OperationTable } from "./model.ts"
 import type { OperationRow } from "./model.ts"
@@ -28,8 +29,19 @@ export const change = fn(function* (tx, held: HeldBy, fields: Pick<OperationRow,
 })
 
 /** Forgets an operation that came to nothing. */
-export const drop = fn(function* (tx, held: HeldBy) {
-  if ((yield* findHeld(held)) !== undefined) tx.remove(OperationTable, [held.key])
+export const drop = fn(function* (tx, held: HeldBy, now: number) {
+  const row = yield* findHeld(held)
+  if (row === undefined) return
+  const { baseBranch, sessionId } = row
+  const tombstone = yield* tx.get(TombstoneTable, [sessionId])
+  tx.remove(OperationTable, [held.key])
+  if (tombstone === undefined || baseBranch === undefined) return
+  // Its session was deleted meanwhile, but for what the operation needed.
+  tx.update(TombstoneTable, [sessionId], ({ bases = [], leftSince = now, ...rest }) => ({
+    ...rest,
+    leftSince,
+    bases: [...bases, baseBranch],
+  }))
 })
 
 /** Operations of a kind that are not finished, behind one of them: at most 500. */

@@ -107,7 +107,7 @@ export const makeFileRewinds = ({ ids, instance, settings, storage }: Makers) =>
       ),
     )
     if (Exit.isSuccess(rolledBack)) {
-      yield* storage.transact(drop(held))
+      yield* storage.transact(drop(held, yield* now))
       return true
     }
     // Whoever recovers next need not wait for this one.

@@ -3,5 +3,7 @@
  */
 import type { Law } from "../../law.ts"
 import { deleteLaws } from "./delete.ts"
+import { deletionHistoryLaws } from "./histories.ts"
+import { pruneLaws } from "./prune.ts"
 
-export const deletionLaws: ReadonlyArray<Law> = [...deleteLaws]
+export const deletionLaws: ReadonlyArray<Law> = [...deleteLaws, ...pruneLaws, ...deletionHistoryLaws]
