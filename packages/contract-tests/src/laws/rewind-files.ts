@@ -113,6 +113,10 @@ const makeFiles = () => {
       hook = () => Effect.void
       calls.length = 0
     },
+    /** The process is dead: nothing more is done to files. */
+    die: () => {
+      hook = () => Effect.fail("it is dead")
+    },
     /** A turn writes a file, or removes it. */
     write: (turn: string, path: string, content: string | undefined, sessionId = "s") => {
       const key = `${sessionId}/${turn}`
@@ -524,5 +528,46 @@ export const rewindFileLaws: ReadonlyArray<Law> = [
       equal((yield* other.run(recover())).restored, ["s"])
       equal(yield* run(found(files)), untouched)
     }),
+  ),
+
+  timedLaw(
+    "RWD-05 a process that dies at whatever commit of a rewind leaves head and files together, after recovery",
+    (store, time) =>
+      Effect.gen(function* () {
+        for (const committed of [true, false]) {
+          let isOver = false
+          for (let dies = 0; !isOver; dies++) {
+            const what = `what was left by death at commit ${dies}, ${committed ? "made" : "not made"}`
+            const files = makeFiles()
+            const place = yield* store.fresh
+            const flaky = faulty(place)
+            const options = { fileHistory: files.history }
+            const dying = yield* open(flaky.store, options)
+            yield* dying.run(worked(files))
+            yield* dying.run(ask("s", "u4", { turnId: "t-u4" }))
+            files.write("t-u4", "a.txt", "four")
+            let commits = 0
+            flaky.fail(() => {
+              if (commits++ < dies) return undefined
+              files.die()
+              return { reason: new Unavailable({}), committed: committed && commits === dies + 1 }
+            })
+            const outcome = yield* outcomeOf(dying.run(rewind("s", "u2", { abortFirst: true, waitMs: 0 })))
+            isOver = "done" in outcome
+            yield* dying.close
+            files.off()
+            const { run } = yield* open(place, options)
+            for (let i = 0; i < 3; i++) {
+              yield* time.pass(2 * lease)
+              yield* run(recover())
+            }
+            const { head, unfinished, ...rest } = yield* run(found(files))
+            equal(unfinished, 0, what)
+            equal(rest.files, head === "a1" ? asBefore : { ...asWorked, "a.txt": "four" }, what)
+            if (isOver) equal(head, "a1")
+            else if (!committed) equal(head, "u4", what)
+          }
+        }
+      }),
   ),
 ]

@@ -10,7 +10,7 @@ import type { UsesOf } from "../history/boundary.ts"
 import { firstPrompt } from "../history/cut.ts"
 import { roundsOf } from "../history/rounds.ts"
 import { root } from "../message/model.ts"
-import type { EntryRef } from "../message/model.ts"
+import type { EntryRow } from "../message/model.ts"
 import { positionsOf, readPath, reaches } from "../message/path.ts"
 import type { Path } from "../message/path.ts"
 import { fn } from "../storage/transaction.ts"
@@ -26,8 +26,16 @@ export interface Across {
  * @param path  as far back as the prompt
  * @param at    the place before it
  */
-export const roundAcross = fn(function* (_tx, treeId: string, path: Path, prompt: EntryRef, at: Stand, usesOf: UsesOf) {
-  if (at.ref.branch === 0) return undefined
+export const roundAcross = fn(function* (
+  _tx,
+  treeId: string,
+  path: Path,
+  prompt: Readonly<EntryRow>,
+  at: Stand,
+  usesOf: UsesOf,
+) {
+  // What a turn has called that is over when another one begins, nobody answers any more.
+  if (at.ref.branch === 0 || prompt.startsTurn === true) return undefined
   const first = yield* firstPrompt(treeId, at.facts)
   const before: Path = yield* readPath(treeId, at.ref, at.facts, reaches(first ?? root))
   const earlier = yield* readReplayed(treeId, newest(positionsOf(before, first), roundReach))
