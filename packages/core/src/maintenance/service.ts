@@ -48,8 +48,9 @@ export class Maintenance extends Context.Service<
   {
     /**
      * Ends dead turns: their sessions are `interrupted` with the reason `crash-recovery`, what was drafted is settled, what
-     * was claimed of their queues is back in its place. Forks that were being made are finished, or taken back, and
-     * deletions brought to their end. Its cost depends on running turns and on what is unfinished alone.
+     * was claimed of their queues is back in its place. Forks that were being made are finished, or taken back, deletions
+     * brought to their end, and files that a rewind was taking back made what they were. Its cost depends on running turns
+     * and on what is unfinished alone.
      *
      * @see TRN-05, DEL-01
      */

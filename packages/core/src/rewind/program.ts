@@ -149,16 +149,14 @@ const checkAgreed = fn(function* (tx, way: Way, { files, hash }: Agreed) {
 export interface Seen {
   readonly turn: string
   readonly epoch: number
-  readonly moves: number
   readonly head: EntryRef
 }
 
-/** Whether nobody but the turn that was to stop has changed the path since: what it said last leaves with the rest. */
-const isAsSeen = fn(function* (tx, session: SessionRow, { epoch, head, moves }: Seen) {
+/** Whether nobody but the turn that was to stop has added to the path since: what it said last leaves with the rest. */
+const isAsSeen = fn(function* (tx, session: SessionRow, { epoch, head }: Seen) {
   const turn = yield* tx.get(TurnTable, [session.id, epoch])
   const last = session.activeTurn?.last ?? turn?.last
-  const isOwn = isSamePlace(session.head, head) || (last !== undefined && isSamePlace(session.head, last))
-  return session.epoch === epoch && session.moves === moves && isOwn
+  return isSamePlace(session.head, head) || (last !== undefined && isSamePlace(session.head, last))
 })
 
 /** What is to be done, apart from when. */
@@ -179,13 +177,8 @@ export const foresee = fn(function* (
 ) {
   const session = yield* requireSession(scope, sessionId)
   yield* agreedWay(session, wanted, usesOf, now)
-  const { activeTurn, head, moves } = session
-  const seen: Seen | undefined = activeTurn && {
-    turn: activeTurn.id,
-    epoch: activeTurn.epoch,
-    moves,
-    head: refOf(head),
-  }
+  const { activeTurn, head } = session
+  const seen: Seen | undefined = activeTurn && { turn: activeTurn.id, epoch: activeTurn.epoch, head: refOf(head) }
   return seen
 })
 
