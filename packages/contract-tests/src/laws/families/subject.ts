@@ -59,7 +59,8 @@ const call = (operation: Operation) =>
         yield* deletions.delete(session)
         return "deleted"
       case "prune":
-        return yield* Effect.die("not yet")
+        yield* deletions.prune(session)
+        return "pruned"
     }
   })
 
