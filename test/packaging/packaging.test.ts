@@ -25,6 +25,7 @@ const publicEntries = {
     "@skein/core/project",
     "@skein/core/query-view",
     "@skein/core/queue",
+    "@skein/core/rewind",
     "@skein/core/session",
     "@skein/core/storage",
     "@skein/core/stream",

@@ -5,5 +5,7 @@
  */
 export { fileHistory } from "./files/history.ts"
 export type { FileHistoryOptions, Files, FileTurn } from "./files/history.ts"
-export { WorktreeFault, worktrees } from "./worktrees/worktrees.ts"
-export type { ReleaseOptions, WantedWorktree, WorktreeOptions, Worktrees } from "./worktrees/worktrees.ts"
+export { WorktreeFault } from "./worktrees/fault.ts"
+export type { WantedWorktree } from "./worktrees/make.ts"
+export { worktrees } from "./worktrees/worktrees.ts"
+export type { ReleaseOptions, WorktreeOptions, Worktrees } from "./worktrees/worktrees.ts"

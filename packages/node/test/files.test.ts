@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs"
 import { join } from "node:path"
-import { FileFault } from "@skein/core"
+import { FileFault } from "@skein/core/rewind"
 import { InvalidInput } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"

@@ -5,7 +5,7 @@ import { Skein } from "@skein/core"
 import { expect, it } from "vitest"
 import { fileHistory, worktrees } from "../src/index.ts"
 import { newDirectory } from "./directory.ts"
-import { git, looksOf, newRepository } from "./repository.ts"
+import { git, looksOf, newRepository, write } from "./repository.ts"
 
 const open = async () => {
   const [directory, repository] = [newDirectory(), newRepository()]
@@ -32,7 +32,7 @@ const turn = ({ files, skein }: Opened, session: string, workspaceDir: string, p
     },
   )
 
-it("FRK-04 a fork works in a worktree of its own, beside its source", async () => {
+it("FRK-04 RWD-05 a fork works in a worktree of its own, and its files go back with it", async () => {
   const opened = await open()
   const { repository, skein } = opened
   await turn(opened, "ses_1", repository, "u1", "one\n")
@@ -43,7 +43,24 @@ it("FRK-04 a fork works in a worktree of its own, beside its source", async () =
   const read = (directory: string) => readFileSync(join(directory, "a.txt"), "utf8")
 
   await turn(opened, fork.id, place, "u2", "two\n")
-  expect([read(repository), read(place)]).toEqual(["one\n", "two\n"])
+  await turn(opened, fork.id, place, "u3", "three\n")
+  expect([read(repository), read(place)]).toEqual(["one\n", "three\n"])
+  await skein.rewinds.rewind(fork.id, "u2")
+  expect([read(repository), read(place)]).toEqual(["one\n", "one\n"])
+  await skein.close()
+})
+
+it("RWD-05 a file that somebody changed since keeps head and files where they are", async () => {
+  const opened = await open()
+  const { repository, skein } = opened
+  await turn(opened, "ses_1", repository, "u1", "one\n")
+  write(repository, "a.txt", "mine\n")
+  const { head } = await skein.sessions.get("ses_1")
+  const plan = await skein.rewinds.plan("ses_1", "u1")
+  expect(plan.files).toMatchObject({ conflicts: 1, effects: [{ path: "a.txt", conflict: "was changed since" }] })
+  await expect(skein.rewinds.rewind("ses_1", "u1")).rejects.toMatchObject({ _tag: "FileRewindFailed" })
+  expect((await skein.sessions.get("ses_1")).head).toBe(head)
+  expect(readFileSync(join(repository, "a.txt"), "utf8")).toBe("mine\n")
   await skein.close()
 })
 

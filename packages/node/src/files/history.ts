@@ -11,8 +11,16 @@
  */
 import { lstat, realpath } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import { FileFault } from "@skein/core"
-import type { Eligibility, FileEffect, FileHistory, FilePlan, FileRewind, FileRun, FileSession } from "@skein/core"
+import { FileFault } from "@skein/core/rewind"
+import type {
+  Eligibility,
+  FileEffect,
+  FileHistory,
+  FilePlan,
+  FileRewind,
+  FileRun,
+  FileSession,
+} from "@skein/core/rewind"
 import { InvalidInput } from "@skein/core/storage"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -102,9 +110,9 @@ export const fileHistory = ({ directory }: FileHistoryOptions): Files => {
         await inTurn(kept, async () => {
           await makeDirectory(kept)
           const record = await readRecord(kept)
-          const files = { ...record?.files }
-          for (const place of places) files[place.path] = await look(files[place.path], { ...place, kept })
-          await writeRecord(kept, { version: 1, at, files })
+          const files = new Map(record?.files)
+          for (const place of places) files.set(place.path, await look(files.get(place.path), { ...place, kept }))
+          await writeRecord(kept, { version: 1, at, files: [...files] })
         })
       }),
     )

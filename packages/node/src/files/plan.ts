@@ -49,7 +49,7 @@ export const planSteps = async (
     const directory = directoryOf(turn)
     const record = await readRecord(directory)
     if (record === undefined) unknown.push(turn)
-    for (const [path, file] of Object.entries(record?.files ?? {})) {
+    for (const [path, file] of record?.files ?? []) {
       const newer = steps.get(path)
       const from = newer === undefined ? await stateOf(join(root, path)) : newer.from
       const conflict = newer?.conflict ?? conflictOf(file, newer === undefined ? from : newer.to, newer !== undefined)

@@ -25,8 +25,8 @@ const Record = z.strictObject({
   version: z.literal(1),
   /** When it was last written, in milliseconds since 1970. */
   at: z.number(),
-  /** By path below the workspace, with `/`. */
-  files: z.record(z.string(), ChangedFile),
+  /** Each with its path below the workspace, with `/`. */
+  files: z.array(z.tuple([z.string(), ChangedFile])),
 })
 export type Record = z.output<typeof Record>
 

@@ -9,7 +9,7 @@
 import { createHash } from "node:crypto"
 import { rename, rm, rmdir, unlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { FileFault } from "@skein/core"
+import { FileFault } from "@skein/core/rewind"
 import * as z from "zod/mini"
 import { copyWhole, ifThere, makeDirectory, readJson, syncDirectory, writeWhole } from "../disk.ts"
 import { directoryAbove, isInPlace } from "./place.ts"
