@@ -32,7 +32,7 @@ export const amended = (messages: ReadonlyArray<GenericMessage>, amendments: Rea
 }
 
 const amendedResult = (part: ToolResultPart, { archive, trim }: Amendment): ToolResultPart => {
-  const { parts, ...plain } = part
+  const { exact: _, parts, ...plain } = part
   if (archive !== undefined) return { ...plain, output: archive }
   const text = typeof part.output === "string" ? part.output : JSON.stringify(part.output)
   if (trim === undefined || (text.length <= trim && parts === undefined)) return part

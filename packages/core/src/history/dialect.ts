@@ -60,6 +60,8 @@ export type ToolResultPart = {
   readonly output: Json
   /** The whole result where it is more than one value, images for instance; `output` is then the text in it. */
   readonly parts?: ReadonlyArray<TextPart | FilePart>
+  /** The whole result as one format has it, where that is more than all this says. Whoever changes the result drops it. */
+  readonly exact?: { readonly format: string; readonly value: Json }
   /** Default `false`. */
   readonly isError?: boolean
   /** It answers a call of the provider's own and stands where the provider put it. Default `false`. */

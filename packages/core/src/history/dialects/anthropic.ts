@@ -34,6 +34,7 @@ import {
   acceptedId,
   asRead,
   describePart,
+  exactIn,
   isArray,
   isObject,
   isString,
@@ -229,16 +230,18 @@ const placeOf = (source: JsonObject, mime: string): FilePlace | undefined => {
 const readResult = (block: JsonObject): ToolResultPart | undefined => {
   const { content, is_error: isError, tool_use_id: callId } = block
   if (!isString(callId)) return undefined
-  const parts = isArray(content) ? content.map(readBlock).filter(isShown) : undefined
-  // Content with blocks that only the API knows is kept whole beside what others can read of it.
-  const whole = isString(content) || content === undefined || (isArray(content) && parts?.length === content.length)
+  const parts = isArray(content) ? content.map(readBlock).filter(isShown) : []
+  const plain = isString(content) || content === undefined
+  // Blocks that only the API knows.
+  const more = !plain && !(isArray(content) && parts.length === content.length)
   return {
     type: "tool-result",
     callId,
-    output: isString(content) ? content : textsOf(parts ?? []),
-    ...(parts === undefined ? {} : { parts }),
+    output: isString(content) ? content : textsOf(parts),
+    ...(plain ? {} : { parts }),
+    ...(more ? { exact: { format, value: content } } : {}),
     ...(isError === true ? { isError } : {}),
-    ...about(block, ["tool_use_id", "is_error", ...(whole ? ["content"] : [])]),
+    ...about(block, ["tool_use_id", "is_error", "content"]),
   }
 }
 
@@ -359,13 +362,13 @@ const writeCall = (part: ToolCallPart, lose: Lose): ReadonlyArray<AnthropicToolU
 }
 
 const writeResult = (part: ToolResultPart, lose: Lose): AnthropicToolResult => {
-  const { content: whole, ...rest } = fields(part) as Partial<AnthropicToolResult>
-  const content = whole ?? (part.parts === undefined ? outputText(part) : writeShown(part.parts, lose))
+  const exact = exactIn(part, format)
+  const content = part.parts === undefined ? outputText(part) : writeShown(part.parts, lose)
   return {
-    ...rest,
+    ...fields(part),
     type: "tool_result",
     tool_use_id: acceptedId(part.callId, takenId),
-    ...(content === "" ? {} : { content }),
+    ...(exact !== undefined ? { content: asRead<string>(exact) } : content === "" ? {} : { content }),
     ...(part.isError === true ? { is_error: true } : {}),
   }
 }

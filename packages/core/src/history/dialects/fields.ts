@@ -119,6 +119,10 @@ const roleOf = (content: ReadonlyArray<GenericPart>, said: Role): Role => {
 /** The result as text, for formats that have no other. */
 export const outputText = ({ output }: ToolResultPart): string => (isString(output) ? output : JSON.stringify(output))
 
+/** The result in the words of a format that can say more of it than others can read; `undefined` where it needs none. */
+export const exactIn = ({ exact }: ToolResultPart, format: string): Json | undefined =>
+  exact?.format === format ? exact.value : undefined
+
 /** The id of a call as a provider takes it: its own or, where the provider would refuse that, one that is made of it. */
 export const acceptedId = (id: string, accepted: RegExp): string =>
   accepted.test(id) ? id : `call_${bytesToHex(sha256(utf8ToBytes(id))).slice(0, 24)}`

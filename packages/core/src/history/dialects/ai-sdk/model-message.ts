@@ -22,6 +22,7 @@ import type {
 import {
   asRead,
   describePart,
+  exactIn,
   fileAt,
   isArray,
   isObject,
@@ -209,7 +210,8 @@ const readResult = (part: JsonObject, providerExecuted: boolean): ToolResultPart
     ...(isString(toolName) ? { name: toolName } : {}),
     ...read,
     ...(providerExecuted ? { providerExecuted } : {}),
-    ...metadata(modelFormat, exact ? fields : { ...fields, output }, providerOptions),
+    ...(exact ? {} : { exact: { format: modelFormat, value: output } }),
+    ...metadata(modelFormat, fields, providerOptions),
   }
 }
 
@@ -345,9 +347,9 @@ const writeCall = (part: ToolCallPart): SdkToolCallPart => ({
 })
 
 const writeResult = (part: ToolResultPart): SdkToolResultPart => {
-  const { output, ...fields } = ownFields(part, modelFormat)
+  const output = exactIn(part, modelFormat)
   return {
-    ...fields,
+    ...ownFields(part, modelFormat),
     type: "tool-result",
     toolCallId: part.callId,
     toolName: part.name ?? "unknown",

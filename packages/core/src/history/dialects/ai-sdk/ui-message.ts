@@ -168,8 +168,9 @@ const readTool = (
   const result: ToolResultPart = { type: "tool-result", callId: part.toolCallId, name, ...outcome, ...executed }
   // The provider's own results stay in its message and in its form.
   if (result.providerExecuted === true) {
-    const form = result.isError === true ? { output: { type: "error-json", value: result.output } } : {}
-    said.push({ ...result, ...metadata(modelFormat, form, resultProviderMetadata ?? callProviderMetadata) })
+    const value = { type: "error-json", value: result.output }
+    const form = result.isError === true ? { exact: { format: modelFormat, value } } : {}
+    said.push({ ...result, ...form, ...metadata(modelFormat, {}, resultProviderMetadata ?? callProviderMetadata) })
   } else {
     results.push({ ...result, ...metadata(modelFormat, {}, callProviderMetadata) })
   }

@@ -21,6 +21,7 @@ import {
   acceptedId,
   asRead,
   describePart,
+  exactIn,
   fileAt,
   isArray,
   isObject,
@@ -183,15 +184,15 @@ const readCall = (call: Json): GenericPart => {
 }
 
 const readResult = (body: JsonObject, said: ReadonlyArray<GenericPart>): ToolResultPart => {
+  const { content = null } = body
   const texts = said.filter((part) => part.type === "text")
-  const whole = texts.length === said.length
-  const rest = without(body, "role", "tool_call_id", ...(whole ? ["content"] : []))
   return {
     type: "tool-result",
     callId: String(body["tool_call_id"]),
     output: texts.map(({ text }) => text).join("\n"),
-    ...(isArray(body["content"]) ? { parts: texts } : {}),
-    ...metadata(chatFormat, rest),
+    ...(isArray(content) ? { parts: texts } : {}),
+    ...(texts.length === said.length ? {} : { exact: { format: chatFormat, value: content } }),
+    ...metadata(chatFormat, without(body, "role", "tool_call_id", "content")),
   }
 }
 
@@ -279,13 +280,13 @@ const writeCall = (part: ToolCallPart, lose: Lose): ReadonlyArray<OpenAiToolCall
 
 const writeResult = (part: ToolResultPart, lose: Lose): OpenAiMessage => {
   if (part.isError === true) lose(`that ${describePart(part)} is an error`)
-  const { content, ...own } = ownFields(part, chatFormat)
+  const exact = exactIn(part, chatFormat)
   const said = part.parts?.flatMap((inner) => writeShown(inner, lose))
   return {
-    ...own,
+    ...ownFields(part, chatFormat),
     role: "tool",
     tool_call_id: acceptedId(part.callId, takenId),
-    content: content === undefined ? (said ?? outputText(part)) : asRead<Array<OpenAiText>>(content),
+    content: exact === undefined ? (said ?? outputText(part)) : asRead<Array<OpenAiText>>(exact),
   }
 }
 

@@ -22,6 +22,7 @@ import {
   acceptedId,
   asRead,
   describePart,
+  exactIn,
   fileAt,
   isArray,
   isObject,
@@ -200,16 +201,17 @@ const readFile = (part: JsonObject): FilePart | undefined => {
 const mimeOf = (url: string): string | undefined => /^data:([^;,]+);base64,/.exec(url.slice(0, 200))?.[1]
 
 const readResult = (item: JsonObject, callId: string): ToolResultPart => {
-  const { output, type } = item
+  const { output = null, type } = item
   const read = isArray(output) ? output.map((part) => readPart(part, {})) : []
   const parts = read.filter((part) => part.type === "text" || part.type === "file")
-  const whole = isString(output) || (isArray(output) && parts.length === output.length)
-  const own = without(item, "type", "call_id", "id", ...(whole ? ["output"] : []))
+  const more = !isString(output) && !(isArray(output) && parts.length === output.length)
+  const own = without(item, "type", "call_id", "id", "output")
   return {
     type: "tool-result",
     callId,
     output: isString(output) ? output : textsOf(parts),
-    ...(isArray(output) ? { parts } : {}),
+    ...(isString(output) ? {} : { parts }),
+    ...(more ? { exact: { format: responsesFormat, value: output } } : {}),
     ...about(item["id"], type === "function_call_output" ? own : { ...own, type: type ?? null }),
   }
 }
@@ -343,14 +345,14 @@ const writeCall = (part: ToolCallPart, own: JsonObject): JsonObject => {
 
 const writeResult = (part: ToolResultPart, own: JsonObject, lose: Lose): JsonObject => {
   if (part.isError === true) lose(`that ${describePart(part)} is an error`)
-  const { output, type = "function_call_output", ...fields } = own
+  const { type = "function_call_output", ...fields } = own
   const parts = part.parts?.flatMap((inner) => writeGiven(inner, lose)) as JsonArray | undefined
   return {
     ...fields,
     type,
     ...idOf(part),
     call_id: acceptedId(part.callId, takenId),
-    output: output ?? parts ?? outputText(part),
+    output: exactIn(part, responsesFormat) ?? parts ?? outputText(part),
   }
 }
 
