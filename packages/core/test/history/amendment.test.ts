@@ -101,7 +101,9 @@ describe("HIS-04 a result that is amended", () => {
         role: "user" as const,
         dialect: dialect.name,
         body,
-        ...(n === bodies.length - 1 && amendments !== undefined ? { amendments: [amendments] } : {}),
+        ...(n === bodies.length - 1 && amendments !== undefined
+          ? { amendments: [{ of: { branch: 1, pos: n + 1 }, message: `e${n}`, ...amendments }] }
+          : {}),
       }))
     const given = (amendments?: { archive?: string; trim?: number }) =>
       JSON.stringify(render(entries(amendments), dialect, all).messages)
