@@ -4,7 +4,10 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll } from "vitest"
+import { afterAll, vi } from "vitest"
+
+// Whoever runs all tests at once has a machine that is slow to start a process.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const directory = realpathSync(mkdtempSync(join(tmpdir(), "skein node ")))
 

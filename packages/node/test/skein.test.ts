@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { sqlite } from "@skein/adapter-sqlite"
 import { Skein } from "@skein/core"
@@ -12,9 +12,9 @@ const open = async () => {
   const files = fileHistory({ directory })
   const workspaces = worktrees({ directory: join(directory, "worktrees") })
   const url = `file:${join(directory, "chat.db")}`
-  const skein = await Skein.open(sqlite({ url }), { fileHistory: files, workspaces })
+  const skein = await Skein.open(sqlite({ url }), { fileHistory: files, onDelete: [files], workspaces })
   await skein.sessions.create({ id: "ses_1", workspace: repository, title: "Source" })
-  return { skein, files, repository }
+  return { skein, directory, files, repository }
 }
 
 type Opened = Awaited<ReturnType<typeof open>>
@@ -72,5 +72,17 @@ it("FRK-04 a fork that cannot be made leaves nothing", async () => {
   expect(looksOf(repository)).toEqual(before)
   expect((await skein.sessions.list()).sessions).toHaveLength(1)
   expect(existsSync(join(repository, ".git/worktrees"))).toBe(false)
+  await skein.close()
+})
+
+it("DEL-01 what is kept of the files of a session goes with it", async () => {
+  const opened = await open()
+  const { directory, repository, skein } = opened
+  await skein.sessions.create({ id: "ses_2", workspace: repository })
+  for (const session of ["ses_1", "ses_2"]) await turn(opened, session, repository, `u_${session}`, `${session}\n`)
+  const deletion = await skein.sessions.delete("ses_1")
+  expect(deletion.failures).toEqual([])
+  expect(readdirSync(join(directory, ".file-recovery"))).toEqual(["ses_2"])
+  expect(readFileSync(join(repository, "a.txt"), "utf8")).toBe("ses_2\n")
   await skein.close()
 })

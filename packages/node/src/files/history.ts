@@ -9,8 +9,9 @@
  * Not promised: what a tool changes without saying so, and directories, which come and go with their files. And between the last look at a file and its replacement there is a
  * moment in which somebody could write it; systems have no way to close it.
  */
-import { lstat, realpath } from "node:fs/promises"
+import { lstat, realpath, rm } from "node:fs/promises"
 import { join, resolve } from "node:path"
+import type { DeletedSession, DeleteParticipant } from "@skein/core/deletion"
 import { FileFault } from "@skein/core/rewind"
 import type {
   Eligibility,
@@ -47,13 +48,15 @@ export interface FileTurn {
   readonly workspaceDir: string
 }
 
-export interface Files extends FileHistory {
+/** Give it to `Skein.open` as `fileHistory`, and among `onDelete`: then what is kept of a session goes with it. */
+export interface Files extends FileHistory, DeleteParticipant {
   readonly eligible: (session: FileSession) => Effect.Effect<Eligibility, FileFault>
   readonly plan: (rewind: FileRewind) => Effect.Effect<FilePlan, FileFault>
   readonly apply: (run: FileRun, hash: string) => Effect.Effect<void, FileFault>
   readonly verify: (run: FileRun) => Effect.Effect<void, FileFault>
   readonly rollback: (run: FileRun) => Effect.Effect<void, FileFault>
   readonly prune: (before: number, limit: number) => Effect.Effect<number, FileFault>
+  readonly onDelete: (session: DeletedSession) => Effect.Effect<void, FileFault>
   /**
    * Runs something that changes files, and keeps what they were before. What it fails in is recorded, too.
    *
@@ -79,6 +82,7 @@ const named = 100
  *
  * @example
  * const files = fileHistory({ directory: "/home/ada/.local/share/app" })
+ * const skein = await Skein.open(sqlite({ url: "file:chat.db" }), { fileHistory: files, onDelete: [files] })
  */
 export const fileHistory = ({ directory }: FileHistoryOptions): Files => {
   const base = join(resolve(directory), ".file-recovery")
@@ -197,6 +201,13 @@ export const fileHistory = ({ directory }: FileHistoryOptions): Files => {
       }),
 
     prune: (before: number, limit: number) => asked(() => prune(base, before, limit)),
+
+    name: "file history",
+    onDelete: ({ sessionId }: DeletedSession) =>
+      asked(async () => {
+        checkIds({ sessionId })
+        await rm(join(base, sessionId), { recursive: true, force: true })
+      }),
   }
 }
 
