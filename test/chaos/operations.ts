@@ -11,6 +11,7 @@ import { Maintenance } from "../../packages/core/src/maintenance/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
 import { Queue } from "../../packages/core/src/queue/service.ts"
 import { QueryViews } from "../../packages/core/src/query-view/service.ts"
+import { attach as attachProgram } from "../../packages/core/src/head/links.ts"
 import { Rewinds } from "../../packages/core/src/rewind/service.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
 import { defaultSettings } from "../../packages/core/src/settings.ts"
@@ -85,6 +86,20 @@ export const spent = (callId: string, output: number) => ({
   cost: 5 * output,
 })
 
+/** Another session that has said something. */
+const other = Effect.andThen(
+  withSessions((sessions) => sessions.create({ id: "s2", title: "Other" })),
+  withMessages((messages) => messages.append("s2", user("o1"))),
+)
+
+/** A link to it. */
+const linked = Effect.andThen(
+  other,
+  Effect.flatMap(Effect.service(Storage), (storage) =>
+    storage.transact(attachProgram(defaultSettings, "s1", "s2", { id: "link", createdAt: 0 }, (title) => title, {}, 0)),
+  ),
+)
+
 /** Two that wait. */
 const queued = withQueue((queue) =>
   Effect.andThen(queue.enqueue("s1", user("q1"), { clientRequestId: "r1" }), queue.enqueue("s1", user("q2"))),
@@ -158,6 +173,17 @@ export const operations: ReadonlyArray<Operation> = [
     name: "delete what follows the head",
     prepare: withHeads((heads) => heads.checkout("s1", "m1")),
     run: withHeads((heads) => heads.deleteBranch("s1", 1)),
+  },
+  { name: "attach a branch", run: withHeads((heads) => heads.attach("s1", 2)) },
+  { name: "attach a session", prepare: other, run: withHeads((heads) => heads.attach("s1", "s2")) },
+  { name: "merge", prepare: linked, run: withHeads((heads) => heads.merge("s1", "link")) },
+  {
+    name: "unmerge",
+    prepare: Effect.andThen(
+      linked,
+      withHeads((heads) => heads.merge("s1", "link")),
+    ),
+    run: withHeads((heads) => heads.unmerge("s1", "link")),
   },
   {
     name: "compact",

@@ -22,6 +22,8 @@ import type {
   DeleteBranchOptions,
   Destination,
   HeadMove,
+  LinkOptions,
+  LinkTarget,
   Moved,
   MoveOptions,
   MovesQuery,
@@ -36,6 +38,7 @@ import { Messages } from "./message/service.ts"
 import type {
   AppendOptions,
   Branch,
+  BranchesQuery,
   CommitOptions,
   Message,
   MessageInput,
@@ -401,8 +404,8 @@ export interface Skein<M = Json> {
     /** Makes it again. `undefined`: there is none, or something was said since. */
     redo(session: string, options?: MoveOptions & CallOptions): Promise<Moved | undefined>
     moves(session: string, query?: MovesQuery & CallOptions): Promise<ReadonlyArray<HeadMove>>
-    /** The session's branches, oldest first. */
-    branches(session: string, options?: CallOptions): Promise<ReadonlyArray<Branch>>
+    /** The session's branches, oldest first; those that were merged only where they are asked for. */
+    branches(session: string, query?: BranchesQuery & CallOptions): Promise<ReadonlyArray<Branch>>
     /** The end of the longest way on from a message. */
     deepest(session: string, message: string, options?: CallOptions): Promise<Message<M>>
     nameBranch(session: string, branch: number, name: string, options?: NameOptions & CallOptions): Promise<string>
@@ -411,6 +414,21 @@ export interface Skein<M = Json> {
       branch: number,
       options?: DeleteBranchOptions & CallOptions,
     ): Promise<{ readonly removed: number; readonly head: string | null }>
+    /**
+     * Puts a link at the head: to another session, or to the end of another branch of this one.
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * const [trip, hotels] = [await skein.sessions.create(), await skein.sessions.create({ title: "Hotels" })]
+     * await skein.messages.append(hotels.id, "Which hotels are there?")
+     * const { link } = await skein.heads.attach(trip.id, hotels.id)
+     * link?.title // => "Hotels"
+     */
+    attach(session: string, to: LinkTarget, options?: LinkOptions & CallOptions): Promise<Message<M>>
+    /** Leaves the end of what a link leads to out of `branches`. `false`: it is gone, or has gone on. */
+    merge(session: string, link: string, options?: LinkOptions & CallOptions): Promise<boolean>
+    /** Takes that back. */
+    unmerge(session: string, link: string, options?: LinkOptions & CallOptions): Promise<void>
   }
   readonly rewinds: {
     /** What going back to before a prompt would do. Changes nothing. */
@@ -782,11 +800,14 @@ const open = async <M = Json>(
       undo: (session, options) => call(options, (own) => heads.undo(session, own)),
       redo: (session, options) => call(options, (own) => heads.redo(session, own)),
       moves: (session, query) => call(query, (own) => heads.moves(session, own), "query"),
-      branches: (session, options) => plainCall(options, () => messages.branches(session)),
+      branches: (session, query) => call(query, (own) => messages.branches(session, own), "query"),
       deepest: (session, message, options) => typed(plainCall(options, () => heads.deepest(session, message))),
       nameBranch: (session, branch, name, options) =>
         call(options, (own) => heads.nameBranch(session, branch, name, own)),
       deleteBranch: (session, branch, options) => call(options, (own) => heads.deleteBranch(session, branch, own)),
+      attach: (session, to, options) => typed(call(options, (own) => heads.attach(session, to, own))),
+      merge: (session, link, options) => call(options, (own) => heads.merge(session, link, own)),
+      unmerge: (session, link, options) => call(options, (own) => heads.unmerge(session, link, own)),
     },
     rewinds: {
       plan: (session, prompt, options) => typed(call(options, (own) => rewinds.plan(session, prompt, own))),

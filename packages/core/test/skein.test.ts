@@ -4,9 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { generic } from "../src/history/dialects/generic.ts"
+import { attach } from "../src/head/links.ts"
 import { layer } from "../src/services.ts"
 import { QueueItemTable } from "../src/queue/model.ts"
 import { SessionTable } from "../src/session/model.ts"
+import { defaultSettings } from "../src/settings.ts"
 import { Skein } from "../src/skein.ts"
 import { naive } from "./support/naive-backend.ts"
 import type { Naive } from "./support/naive-backend.ts"
@@ -54,6 +56,8 @@ const opened = async () => {
   await skein.sessions.create({ id: "h" })
   const found = { role: "tool", content: [{ type: "tool-result", callId: "c", output: "found" }] }
   await skein.messages.append("h", { id: "r1", body: found })
+  await skein.sessions.create({ id: "l" })
+  await skein.transact(attach(defaultSettings, "l", "h", { id: "link", createdAt: 0 }, (title) => title, {}, 0))
   await skein.sessions.create({ id: "r" })
   await skein.transact(running)
   await skein.sessions.create({ id: "q" })
@@ -123,10 +127,13 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["heads.undo", ["s"], "options"],
   ["heads.redo", ["s"], "options"],
   ["heads.moves", ["s"], "query"],
-  ["heads.branches", ["s"], "options"],
+  ["heads.branches", ["s"], "query"],
   ["heads.deepest", ["s", "m1"], "options"],
   ["heads.nameBranch", ["s", 1, "name"], "options"],
   ["heads.deleteBranch", ["s", 1], "options"],
+  ["heads.attach", ["s", "h"], "options"],
+  ["heads.merge", ["l", "link"], "options"],
+  ["heads.unmerge", ["l", "link"], "options"],
   ["rewinds.plan", ["s", "m1"], "options"],
   ["rewinds.rewind", ["s", "m1"], "options"],
   ["rewinds.edit", ["s", "m1"], "options"],

@@ -11,6 +11,7 @@ import { headLaws } from "./head.ts"
 import { historyLaws } from "./history.ts"
 import { largeLaws } from "./large.ts"
 import { longSessionLaws } from "./long-session.ts"
+import { linkLaws } from "./link.ts"
 import { messageLaws } from "./message.ts"
 import { ownTableLaws } from "./own-tables.ts"
 import { projectLaws } from "./project.ts"
@@ -36,6 +37,7 @@ export const laws: ReadonlyArray<Law> = [
   ...largeLaws,
   ...longSessionLaws,
   ...headLaws,
+  ...linkLaws,
   ...forkLaws,
   ...familyLaws,
   ...historyLaws,

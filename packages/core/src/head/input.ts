@@ -16,6 +16,8 @@ export interface MoveOptions extends TransactOptions {
   readonly author?: string
 }
 
+export type LinkOptions = Omit<MoveOptions, "author">
+
 /** Fields of the options of whatever moves a head. */
 export const moveFields = { ...writeFields, ...expectedFields, author: z.optional(Text) }
 const MoveOptionsInput = z.strictObject(moveFields)
@@ -23,6 +25,14 @@ const MoveOptionsInput = z.strictObject(moveFields)
 export const checkMoveOptions = (given: MoveOptions) =>
   Effect.map(checkInput(MoveOptionsInput, given, "options"), ({ author, durability, ...expected }) => ({
     author,
+    expected,
+    writing: writingOf(durability),
+  }))
+
+const LinkOptionsInput = z.strictObject({ ...writeFields, ...expectedFields })
+
+export const checkLinkOptions = (given: LinkOptions) =>
+  Effect.map(checkInput(LinkOptionsInput, given, "options"), ({ durability, ...expected }) => ({
     expected,
     writing: writingOf(durability),
   }))

@@ -63,7 +63,7 @@ export interface Stand {
 const atRoot: Stand = { ref: root, id: undefined, facts: noFacts, preview: "", tip: undefined }
 
 /** Reads what a session's row has to say when its head stands on this entry. */
-const standOn = fn(function* (tx, session: SessionRow, entry: EntryRow) {
+export const standOn = fn(function* (tx, session: SessionRow, entry: EntryRow) {
   const { branch, facts, id, pos, treeId } = entry
   const [own, next] = yield* tx.all([
     tx.get(BranchTable, [treeId, branch]),
@@ -218,7 +218,7 @@ export const requireShown = fn(function* (tx, session: SessionRow, place: EntryR
 })
 
 /** A branch that the session owns, or `BranchNotFound`. */
-const requireBranch = fn(function* (tx, session: SessionRow, branch: number) {
+export const requireBranch = fn(function* (tx, session: SessionRow, branch: number) {
   const row = yield* tx.get(BranchTable, [session.treeId, branch])
   if (row?.owner !== session.id) return yield* tx.fail(new BranchNotFound({ sessionId: session.id, branch }))
   return row
@@ -365,7 +365,7 @@ export const nameBranch = fn(function* (
 })
 
 /** A session of which something changed that its row does not show. */
-const changed = (session: SessionRow, now: number): SessionRow => ({
+export const changed = (session: SessionRow, now: number): SessionRow => ({
   ...session,
   revision: session.revision + 1,
   updatedAt: Math.max(session.updatedAt, now),

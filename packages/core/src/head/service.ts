@@ -13,8 +13,9 @@ import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
 import type { InvalidBoundary } from "../history/program.ts"
-import { checkId, isId } from "../id.ts"
+import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
+import { asked } from "../message/text.ts"
 import type { HeadMoved, MessageNotFound } from "../message/program.ts"
 import { toMessage } from "../message/record.ts"
 import type { Message } from "../message/record.ts"
@@ -26,15 +27,18 @@ import { Storage } from "../storage/storage.ts"
 import type { RunActive } from "../turn/fence.ts"
 import { writeFields, writingOf } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
-import { checkMoveOptions } from "./input.ts"
-import type { MoveOptions } from "./input.ts"
+import { checkLinkOptions, checkMoveOptions } from "./input.ts"
+import type { LinkOptions, MoveOptions } from "./input.ts"
+import * as links from "./links.ts"
+import type { LinkTarget } from "./links.ts"
 import type { MoveReason } from "./model.ts"
 import * as program from "./program.ts"
 import type { BranchInUse, BranchNotFound, Destination, Moved } from "./program.ts"
 
 export { BranchInUse, BranchNotFound } from "./program.ts"
 export type { Destination, Moved } from "./program.ts"
-export type { MoveOptions } from "./input.ts"
+export type { LinkOptions, MoveOptions } from "./input.ts"
+export type { LinkTarget } from "./links.ts"
 export { keptMoves } from "./model.ts"
 
 /** A move of the head, as the journal has it. Ids are absent where the place no longer exists; `null` is the root. */
@@ -133,6 +137,50 @@ export class Heads extends Context.Service<
       { readonly removed: number; readonly head: string | null },
       BranchNotFound | BranchInUse | MessageNotFound | HeadMoved | InvalidBoundary | RunActive | Absent
     >
+    /**
+     * Puts a link at the head: to the head of another session (its id), or to the end of another branch (its number).
+     *
+     * People see the title that it has now; `link` says what it leads to, also when that is gone. The model is given nothing
+     * of it, and `activityAt` stays. Retention leaves a session alone that is linked to.
+     *
+     * @throws InvalidInput     the session itself, one without a message, or a branch that ends on the path
+     * @throws SessionNotFound  there is no such session
+     * @throws BranchNotFound   the session owns no such branch
+     * @throws HeadMoved        the head is not as expected
+     * @throws RunActive        a turn runs
+     * @see HED-04
+     *
+     * @example
+     * const { id } = yield* heads.attach("ses_1", "ses_2")
+     * yield* heads.merge("ses_1", id)
+     */
+    readonly attach: (
+      sessionId: string,
+      to: LinkTarget,
+      options?: LinkOptions,
+    ) => Effect.Effect<Message, BranchNotFound | HeadMoved | RunActive | Absent>
+    /**
+     * Marks the end of the branch that a link leads to as merged: `branches` leaves it out from now on, until more is said on
+     * it, and nothing of it is gone.
+     *
+     * @returns whether it is merged now; `false`: it is gone, or has gone on since the link was put there
+     * @throws MessageNotFound  the session does not see the link
+     * @throws InvalidInput     it is none
+     * @throws HeadMoved        the head is not as expected
+     * @throws RunActive        a turn runs, in this session or in the one that is linked to
+     * @see HED-04
+     */
+    readonly merge: (
+      sessionId: string,
+      link: string,
+      options?: LinkOptions,
+    ) => Effect.Effect<boolean, MessageNotFound | HeadMoved | RunActive | Absent>
+    /** Takes `merge` back. */
+    readonly unmerge: (
+      sessionId: string,
+      link: string,
+      options?: LinkOptions,
+    ) => Effect.Effect<void, MessageNotFound | HeadMoved | RunActive | Absent>
   }
 >()("@skein/core/head/Heads") {
   static readonly layer = Layer.effect(
@@ -141,12 +189,27 @@ export class Heads extends Context.Service<
       const storage = yield* Storage
       const settings = yield* Settings
 
+      const ids = yield* Ids
+      const { dialect } = settings
+      const format = { dialect: dialect.name, version: dialect.version }
+
       const now = Clock.currentTimeMillis
 
       const retrace = Effect.fnUntraced(function* (reason: "undo" | "redo", sessionId: string, given: MoveOptions) {
         const { author, expected, writing } = yield* checkMoveOptions(given)
         const move = { reason, at: yield* now, author }
         return yield* storage.transact(program.retrace(settings, sessionId, expected, move), writing)
+      })
+
+      const mark = Effect.fnUntraced(function* (
+        sessionId: string,
+        link: string,
+        isMerged: boolean,
+        given: LinkOptions,
+      ) {
+        const id = yield* checkId("link", link)
+        const { expected, writing } = yield* checkLinkOptions(given)
+        return yield* storage.transact(links.merge(settings, sessionId, id, isMerged, expected, yield* now), writing)
       })
 
       return Heads.of(
@@ -193,6 +256,22 @@ export class Heads extends Context.Service<
             const deleting = program.deleteBranch(settings, sessionId, branch, to, expected, move)
             return yield* storage.transact(deleting, writing)
           }),
+          attach: Effect.fnUntraced(function* (sessionId: string, to: LinkTarget, given: LinkOptions = {}) {
+            if (!isId(to) && !isBranchNumber(to)) {
+              const problem = "must be the id of a session, or the number of a branch"
+              return yield* Effect.fail(new InvalidInput({ field: "to", value: to, problem }))
+            }
+            const { expected, writing } = yield* checkLinkOptions(given)
+            const [id, createdAt] = [yield* ids.mint("msg_"), yield* now]
+            // A dialect of the caller's may throw: then people see the bare title.
+            const displayOf = (title: string) => asked(() => dialect.prompt(title, { id, at: createdAt })) ?? title
+            const entry = { id, createdAt, format }
+            const attaching = links.attach(settings, sessionId, to, entry, displayOf, expected, createdAt)
+            return toMessage(yield* storage.transact(attaching, writing))
+          }),
+          merge: (sessionId: string, link: string, given: LinkOptions = {}) => mark(sessionId, link, true, given),
+          unmerge: (sessionId: string, link: string, given: LinkOptions = {}) =>
+            Effect.asVoid(mark(sessionId, link, false, given)),
         }),
       )
     }),
@@ -221,8 +300,10 @@ const MovesQueryInput = z.strictObject({
   limit: z._default(z.int().check(z.minimum(1), z.maximum(250)), 50),
 })
 
+const isBranchNumber = (value: unknown): value is number => Number.isInteger(value) && (value as number) > 0
+
 const checkDestination = (field: string, value: unknown): Effect.Effect<Destination, InvalidInput> =>
-  value === null || isId(value) || (Number.isInteger(value) && (value as number) > 0)
+  value === null || isId(value) || isBranchNumber(value)
     ? Effect.succeed(value as Destination)
     : Effect.fail(
         new InvalidInput({

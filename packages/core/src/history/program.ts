@@ -10,20 +10,10 @@ import { EntryTable, TreeTable } from "../message/model.ts"
 import type { Amendment, Compaction, EntryRef, EntryRow } from "../message/model.ts"
 import { entriesAt, isOnPath, positionsOf, readPath } from "../message/path.ts"
 import type { Path, Stretch } from "../message/path.ts"
-import { advance, comesBefore, isReplayed, isSamePlace, placeKey } from "../message/placement.ts"
+import { comesBefore, isReplayed, isSamePlace, placeKey } from "../message/placement.ts"
 import type { NewEntry, Placement } from "../message/placement.ts"
-import {
-  expectHead,
-  notifyEntries,
-  ofTurn,
-  placeAtHead,
-  refOf,
-  requireEntry,
-  standing,
-  writeEntries,
-} from "../message/program.ts"
+import { expectHead, placeAtHead, refOf, requireEntry, standing, writeAtHead } from "../message/program.ts"
 import type { Standing } from "../message/program.ts"
-import { SessionTable } from "../session/model.ts"
 import type { ActiveTurn, SessionRow } from "../session/model.ts"
 import { IdConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
@@ -31,7 +21,7 @@ import { InvalidInput } from "../storage/error.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { canonical } from "../value.ts"
-import { renewed, requireWriter } from "../turn/fence.ts"
+import { requireWriter } from "../turn/fence.ts"
 import { TurnTable } from "../turn/model.ts"
 import type { TurnRow } from "../turn/model.ts"
 import { roundAround } from "./boundary.ts"
@@ -207,12 +197,7 @@ const writeAside = (
   entry: NewEntry,
   turn: ActiveTurn | undefined,
   now: number,
-): EntryRow => {
-  const rows = writeEntries(tx, placement, turn === undefined ? [entry] : ofTurn(turn, [entry]), now)
-  const after = tx.update(SessionTable, [session.id], (row) => renewed(advance(row, rows, now, false), now, rows))
-  notifyEntries(tx, after, rows)
-  return rows[0]!
-}
+): EntryRow => writeAtHead(tx, session, placement, [entry], turn, now, false)[0]!
 
 const compactionOf = (
   { method, operationId, summary, tokensAfter, tokensBefore }: NewCompaction,

@@ -73,6 +73,8 @@ export const BranchRow = z.object({
   trail: z.array(TrailStep),
   createdAt: z.number(),
   name: z.optional(BranchName),
+  /** The position of its end when that was merged. While it ends there, it is not listed. */
+  merged: z.optional(z.number()),
   /** Its end was deleted: it is never extended again, so that no place is used twice. */
   closed: z.optional(z.boolean()),
 })
@@ -141,6 +143,17 @@ export const Large = z.object({
 })
 export type Large = z.output<typeof Large>
 
+/** A link: another conversation, or another branch of this one, as it was when it was put here. */
+export const Link = z.object({
+  session: z.string(),
+  /** A branch of the very session that the link was put into. Absent: the other session's head is meant. */
+  branch: z.optional(z.number()),
+  /** The id of the last message there. */
+  entry: z.string(),
+  title: z.string(),
+})
+export type Link = z.output<typeof Link>
+
 export const EntryRow = z.object({
   treeId: z.string(),
   branch: z.number(),
@@ -175,6 +188,7 @@ export const EntryRow = z.object({
   redacted: z.optional(z.number()),
   compaction: z.optional(Compaction),
   amendment: z.optional(Amendment),
+  link: z.optional(Link),
   /** For prompts: what the session's preview says while this is the last one. */
   preview: z.optional(z.string()),
   facts: Facts,
@@ -184,6 +198,8 @@ export const EntryRow = z.object({
   prompt: z.optional(z.number()),
   /** Its own position where it is an amendment, which is how those of a path are found. */
   amends: z.optional(z.number()),
+  /** The other session where it is a link to one. */
+  linked: z.optional(z.string()),
 })
 export type EntryRow = z.output<typeof EntryRow>
 export const EntryTable = table("entry", {
@@ -194,5 +210,7 @@ export const EntryTable = table("entry", {
     byShown: index(text("treeId"), int("branch"), int("shown")),
     byPrompt: index(text("treeId"), int("branch"), int("prompt")),
     byAmendment: index(text("treeId"), int("branch"), int("amends")),
+    // Whether anything links to a session, which retention then leaves alone, is one look-up of `[session]`.
+    byLinked: index(text("linked")),
   },
 })

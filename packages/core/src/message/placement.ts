@@ -9,7 +9,7 @@ import { trailLength } from "./model.ts"
 import type { BranchRow, EntryRef, EntryRow, Facts, TrailStep } from "./model.ts"
 
 /** An entry before it has a place. */
-export type NewEntry = Omit<EntryRow, "treeId" | "branch" | "pos" | "facts" | "shown" | "prompt" | "amends">
+export type NewEntry = Omit<EntryRow, "treeId" | "branch" | "pos" | "facts" | "shown" | "prompt" | "amends" | "linked">
 
 /** The place behind which entries go. */
 export interface Placement {
@@ -63,6 +63,7 @@ export const place = (placement: Placement, entries: ReadonlyArray<NewEntry>): R
     if (isDisplayed(entry)) row.shown = facts.displays
     if (isPrompt(entry)) row.prompt = facts.prompts
     if (entry.kind === "amendment") row.amends = pos
+    if (entry.link !== undefined && entry.link.branch === undefined) row.linked = entry.link.session
     return row
   })
 }

@@ -206,6 +206,8 @@ export const writeEntries = (
 /**
  * Writes entries at the head of a session, and the session to fit; as part of the running turn where it is given, whose
  * lease begins anew.
+ *
+ * @param isActivity  whether somebody said something: then the session's activity moves
  */
 export const writeAtHead = (
   tx: Handle,
@@ -214,11 +216,10 @@ export const writeAtHead = (
   entries: ReadonlyArray<NewEntry>,
   turn: ActiveTurn | undefined,
   now: number,
+  isActivity = turn === undefined,
 ): ReadonlyArray<EntryRow> => {
   const rows = writeEntries(tx, placement, turn === undefined ? entries : ofTurn(turn, entries), now)
-  const after = tx.update(SessionTable, [session.id], (row) =>
-    renewed(advance(row, rows, now, turn === undefined), now, rows),
-  )
+  const after = tx.update(SessionTable, [session.id], (row) => renewed(advance(row, rows, now, isActivity), now, rows))
   notifyEntries(tx, after, rows)
   return rows
 }

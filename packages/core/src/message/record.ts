@@ -3,7 +3,7 @@
  */
 import { isUnreadable } from "../storage/transaction.ts"
 import type { Unreadable } from "../storage/transaction.ts"
-import type { Amendment, BodyBlob, Compaction, EntryKind, EntryRow, Format, Large, Role } from "./model.ts"
+import type { Amendment, BodyBlob, Compaction, EntryKind, EntryRow, Format, Large, Link, Role } from "./model.ts"
 import { displayOf, modelOf } from "./placement.ts"
 import type { NewEntry } from "./placement.ts"
 
@@ -42,6 +42,8 @@ export interface Message<M = unknown> {
   readonly compaction?: Pick<Compaction, "summary" | "method" | "tokensBefore" | "tokensAfter">
   /** How the model is given the tool results of another message, from here on. */
   readonly amendment?: Omit<Amendment, "of">
+  /** What it leads to, as that was when it was put here; it may have gone since. */
+  readonly link?: Link
   /** The branch it is on. */
   readonly branch: number
   /** What is wrong with it, where the stored row cannot be read: it then stands in its place without a body. */
@@ -87,6 +89,7 @@ export const unplaced = (row: NewEntry): Omit<Message, "branch"> => {
     const { of: _of, ...amendment } = row.amendment
     message.amendment = amendment
   }
+  if (row.link !== undefined) message.link = row.link
   return message
 }
 

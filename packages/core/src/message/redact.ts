@@ -24,7 +24,7 @@ import { notifyEntries, requireEntry } from "./program.ts"
 /** What takes the place of an entry's content. Pure: the dialects are known before. */
 export type RedactionOf = (
   entry: EntryRow,
-) => Pick<EntryRow, "body" | "display" | "model" | "format" | "preview" | "compaction">
+) => Pick<EntryRow, "body" | "display" | "model" | "format" | "preview" | "compaction" | "link">
 
 /** Redacts an entry of the session. Where nothing of its content is left already, nothing is written. MSG-08 */
 export const redact = fn(function* (
@@ -74,7 +74,8 @@ const showsPrompt = ({ facts, preview }: SessionRow, entry: EntryRow): boolean =
 
 const problemOf = ({ draft, kind }: EntryRow): string | undefined => {
   if (draft === true) return "is still being written"
-  return kind === "message" || kind === "compaction" ? undefined : `has no content: it is of kind ${kind}`
+  const hasContent = kind === "message" || kind === "compaction" || kind === "link"
+  return hasContent ? undefined : `has no content: it is of kind ${kind}`
 }
 
 /** An entry of which nothing is left but where it stands and what links it to others. */

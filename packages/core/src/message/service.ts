@@ -123,6 +123,13 @@ export interface Branch {
   readonly lastText: string
   /** Whether the head stands on it. */
   readonly current: boolean
+  /** It was merged, and nothing was said on it since. */
+  readonly merged?: true
+}
+
+export interface BranchesQuery {
+  /** Default `false`. When true, those that were merged are listed too. */
+  readonly merged?: boolean
 }
 
 /** What a user said, and the key under which it is said once. */
@@ -228,8 +235,8 @@ export class Messages extends Context.Service<
       sessionId: string,
       messageId: string,
     ) => Effect.Effect<{ readonly messages: ReadonlyArray<Message>; readonly index: number }, MessageNotFound | Absent>
-    /** The session's branches, oldest first. */
-    readonly branches: (sessionId: string) => Effect.Effect<ReadonlyArray<Branch>, Absent>
+    /** The session's branches, oldest first; without those that were merged, unless they are asked for. */
+    readonly branches: (sessionId: string, query?: BranchesQuery) => Effect.Effect<ReadonlyArray<Branch>, Absent>
     /** What people see from the root to a message; the newest `limit`, 1 to 500, default 80. */
     readonly path: (
       sessionId: string,
@@ -389,10 +396,13 @@ export class Messages extends Context.Service<
           const { index, messages } = yield* storage.read(tree.siblings(settings, sessionId, id))
           return { messages: messages.map(toMessage), index }
         }),
-        branches: (sessionId: string) =>
-          Effect.map(storage.read(tree.listBranches(settings, sessionId)), ({ branches, session }) =>
-            branches.map((tip) => toBranch(settings, session, tip)),
-          ),
+        branches: Effect.fnUntraced(function* (sessionId: string, given: BranchesQuery = {}) {
+          const { merged } = yield* checkInput(BranchesQueryInput, given, "query")
+          const { branches, session } = yield* storage.read(tree.listBranches(settings, sessionId))
+          return branches
+            .filter(({ isMerged }) => merged || !isMerged)
+            .map((branch) => toBranch(settings, session, branch))
+        }),
         path: Effect.fnUntraced(function* (
           sessionId: string,
           messageId: string,
@@ -459,20 +469,22 @@ export class Messages extends Context.Service<
 
 /** What takes the place of an entry's content. */
 const redaction = ({ dialect, dialects }: SkeinSettings, entry: EntryRow, text: string): ReturnType<RedactionOf> => {
-  const { body, compaction, display, format, model, role } = entry
+  const { body, compaction, display, format, link, model, role } = entry
   const bodies = Object.fromEntries(Object.entries({ body, display, model }).filter(([, one]) => one !== undefined))
   const left = redacted(bodies as Record<string, Json>, role, format?.dialect ?? dialect.name, dialects, text)
   return {
     ...left.bodies,
     format: left.format,
     ...(compaction !== undefined && { compaction: { ...compaction, summary: text } }),
+    ...(link !== undefined && { link: { ...link, title: text } }),
     ...(isPrompt(entry) && { preview: previewOf(text) }),
   }
 }
 
 type PageRow = Readonly<EntryRow> | Unreadable
 
-const toBranch = (settings: SkeinSettings, session: SessionRow, { branch, lastShown, tip }: tree.BranchTip): Branch => {
+const toBranch = (settings: SkeinSettings, session: SessionRow, found: tree.BranchTip): Branch => {
+  const { branch, isMerged, lastShown, tip } = found
   const readable = isUnreadable(tip) ? lastShown : tip
   return {
     branch: branch.branch,
@@ -482,12 +494,14 @@ const toBranch = (settings: SkeinSettings, session: SessionRow, { branch, lastSh
     messages: readable === undefined || isUnreadable(readable) ? 0 : shownOf(session, readable.facts).displays,
     lastText: lastShown === undefined || isUnreadable(lastShown) ? "" : previewOf(textOf(settings, lastShown)),
     current: session.head.branch === branch.branch,
+    ...(isMerged && { merged: true }),
   }
 }
 
 const MessageId = z.string().check(z.refine(isId, "must be a message id"))
 const ManyIds = z.array(MessageId).check(z.maxLength(500))
 const ManyMessages = z.array(z.unknown())
+const BranchesQueryInput = z.strictObject({ merged: z._default(z.boolean(), false) })
 const AncestorPair = z.strictObject({ ancestor: MessageId, message: MessageId })
 const CommonPair = z.strictObject({ one: MessageId, other: MessageId })
 

@@ -182,6 +182,8 @@ const visiblePlaces = fn(function* (tx, session: SessionRow, places: ReadonlyArr
 export interface BranchTip {
   readonly branch: Readonly<BranchRow>
   readonly tip: Readonly<EntryRow> | Unreadable
+  /** Whether it was merged, and nothing was said on it since. */
+  readonly isMerged: boolean
   /** The last entry on it that people see, if there is one. */
   readonly lastShown: Readonly<EntryRow> | Unreadable | undefined
 }
@@ -203,7 +205,8 @@ const branchesOf = fn(function* (tx, session: SessionRow) {
     )
     for (const [at, branch] of some.entries()) {
       const tip = ends[at]
-      if (tip !== undefined) tips.push({ branch, tip, lastShown: shown[at]?.[0] })
+      if (tip === undefined) continue
+      tips.push({ branch, tip, isMerged: branch.merged === placeOfRow(tip).pos, lastShown: shown[at]?.[0] })
     }
   }
   return tips

@@ -54,6 +54,9 @@ const moves: ReadonlyArray<readonly [string, Call]> = [
   ["undo", Heads.use((heads) => heads.undo("s"))],
   ["redo", Heads.use((heads) => heads.redo("s"))],
   ["deleteBranch", Heads.use((heads) => heads.deleteBranch("s", 1))],
+  ["attach", Heads.use((heads) => heads.attach("s", 1))],
+  ["merge", Heads.use((heads) => heads.merge("s", "u1"))],
+  ["unmerge", Heads.use((heads) => heads.unmerge("s", "u1"))],
 ]
 
 /** What a session is, and all that can be seen of it. */
