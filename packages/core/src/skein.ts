@@ -71,9 +71,9 @@ import type {
   ResumeOptions,
   WorkOptions,
 } from "./queue/service.ts"
+import { isSignal } from "./input.ts"
 import { Rewinds } from "./rewind/service.ts"
 import type { PlanOptions, RewindOptions, RewindPlan, Rewound } from "./rewind/service.ts"
-import { isSignal } from "./input.ts"
 import { layer } from "./services.ts"
 import type { LayerOptions, Services } from "./services.ts"
 import { Sessions } from "./session/service.ts"
