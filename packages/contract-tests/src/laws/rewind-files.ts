@@ -2,6 +2,7 @@
  * Laws of rewinds that take files back: files and head go together, whatever fails, and whoever dies in between.
  */
 import { OperationTable, SessionTable } from "@skein/core"
+import { Deletions } from "@skein/core/deletion"
 import { Forks } from "@skein/core/fork"
 import { Heads } from "@skein/core/head"
 import type { Messages } from "@skein/core/message"
@@ -161,18 +162,20 @@ const worked = ({ write }: Files) =>
 const asWorked = { "a.txt": "three", "new.txt": "two" }
 const asBefore = { "a.txt": "one", "b.txt": "one" }
 
+/** How many rewinds are noted that have not come to their end. */
+const unfinished = Storage.use((storage) =>
+  storage.read(
+    Tx.make(function* (tx) {
+      return (yield* tx.range(OperationTable, "byUnfinished", { prefix: ["rewind"] })).length
+    }),
+  ),
+)
+
 /** Where the session stands, what is in the files, and what is still being done. */
 const found = ({ picture }: Files) =>
   Effect.gen(function* () {
     const { head, status } = yield* session("s")
-    const unfinished = yield* Storage.use((storage) =>
-      storage.read(
-        Tx.make(function* (tx) {
-          return (yield* tx.range(OperationTable, "byUnfinished", { prefix: ["rewind"] })).length
-        }),
-      ),
-    )
-    return { head, status, files: picture(), unfinished }
+    return { head, status, files: picture(), unfinished: yield* unfinished }
   })
 
 const untouched = { head: "a3", status: "idle", files: asWorked, unfinished: 0 }
@@ -391,6 +394,20 @@ export const rewindFileLaws: ReadonlyArray<Law> = [
           equal(yield* run(found(files)), rewound)
         }
       }),
+  ),
+
+  law("RWD-05 DEL-01 where the session is deleted meanwhile, the files are made what they were", (store) =>
+    Effect.gen(function* () {
+      const files = makeFiles()
+      yield* Effect.gen(function* () {
+        yield* worked(files)
+        const services = yield* Effect.context<Deletions>()
+        const deleting = Deletions.use((deletions) => deletions.delete("s"))
+        files.on("apply", Effect.asVoid(Effect.provideContext(deleting, services)))
+        equal(yield* outcomeOf(rewind("s", "u2")), { failed: "SessionDeleted" })
+        equal([files.picture(), yield* unfinished], [asWorked, 0])
+      }).pipe(withServices(store, { fileHistory: files.history }))
+    }),
   ),
 
   law("RWD-05 a rewind that is given up takes nothing back", (store) =>

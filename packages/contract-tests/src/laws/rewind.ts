@@ -312,6 +312,19 @@ const targets: ReadonlyArray<Law> = [
     }).pipe(withServices(store)),
   ),
 
+  law("RWD-02 SES-16 a store for one owner goes back in no session of another's", (store) =>
+    Effect.gen(function* () {
+      yield* Effect.andThen(begin("s"), say("s", "u1")).pipe(withServices(store))
+      yield* Effect.gen(function* () {
+        const calls = [rewind("s", "u1"), rewind("s", "u1", { abortFirst: true, operationId: "o" }), planOf("s", "u1")]
+        for (const call of calls) {
+          equal(yield* outcomeOf<unknown, unknown, Rewinds>(call), { failed: "SessionNotFound" })
+        }
+      }).pipe(withServices(store, { owner: "ann" }))
+      equal(yield* pathOf("s").pipe(withServices(store)), ["u1"])
+    }),
+  ),
+
   law("RWD-02 where nobody has said anything there is nothing to advise", (store) =>
     Effect.gen(function* () {
       yield* begin("s")

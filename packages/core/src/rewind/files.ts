@@ -179,7 +179,7 @@ export const makeFileRewinds = ({ ids, instance, settings, storage }: Makers) =>
       const before = operation && (yield* storage.read(program.findRewound(settings, sessionId, operation, yield* now)))
       if (before !== undefined) return before
       // First, for files are not what they are taken for while somebody is at them.
-      const inTheWay = yield* storage.read(runs.findRun(sessionId))
+      const inTheWay = yield* storage.read(runs.findRun(settings, sessionId))
       if (inTheWay !== undefined) {
         yield* makeWay(fileHistory, inTheWay, operation)
         continue

@@ -48,7 +48,8 @@ export const endStopped = fn(function* (tx, scope: Scope, sessionId: string, { e
 })
 
 /** The note of the run of a session; `undefined`: there is none. */
-export const findRun = fn(function* (tx, sessionId: string) {
+export const findRun = fn(function* (tx, scope: Scope, sessionId: string) {
+  yield* requireSession(scope, sessionId)
   return yield* tx.get(OperationTable, [runKey(sessionId)])
 })
 
@@ -64,7 +65,7 @@ export const beginRun = fn(function* (
   now: number,
 ) {
   const session = yield* requireSession(scope, run.sessionId)
-  const known = yield* findRun(run.sessionId)
+  const known = yield* tx.get(OperationTable, [runKey(run.sessionId)])
   if (known !== undefined) return { note: known, isNew: false }
   yield* planRewind(session, wanted, stopped, usesOf, now)
   const { owner } = session
