@@ -21,7 +21,7 @@ export interface Amended {
 export const amended = (messages: ReadonlyArray<GenericMessage>, amendments: ReadonlyArray<Amendment>): Amended => {
   const results: Array<string> = []
   const given = (part: GenericPart): GenericPart => {
-    if (part.type !== "tool-result") return part
+    if (!isAmendable(part)) return part
     const ruling = amendments.findLast(({ call }) => call === undefined || call === part.callId)
     const next = ruling === undefined ? part : amendedResult(part, ruling)
     if (next !== part) results.push(`The result of the call ${part.callId} is given as it was amended.`)
@@ -30,6 +30,13 @@ export const amended = (messages: ReadonlyArray<GenericMessage>, amendments: Rea
   const changed = messages.map((message) => ({ ...message, content: message.content.map(given) }))
   return results.length === 0 ? { messages, results } : { messages: changed, results }
 }
+
+/**
+ * Whether a part is a result that may be given otherwise. One of a call that the provider ran itself may not: the provider
+ * takes it in its own form only.
+ */
+export const isAmendable = (part: GenericPart): part is ToolResultPart =>
+  part.type === "tool-result" && part.providerExecuted !== true
 
 const amendedResult = (part: ToolResultPart, { archive, trim }: Amendment): ToolResultPart => {
   const { exact: _, parts, ...plain } = part

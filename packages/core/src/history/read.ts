@@ -19,6 +19,7 @@ import type { HistoryPlan } from "./program.ts"
 import { messagesOf, render } from "./render.ts"
 import type { MessageEntry, RenderEntry, RenderRepair } from "./render.ts"
 import { toolUses } from "./rounds.ts"
+import { isAmendable } from "./amendment.ts"
 import type { UsesOf } from "./boundary.ts"
 import type { ToolUse } from "./rounds.ts"
 import { inParts } from "./stretches.ts"
@@ -58,6 +59,7 @@ export interface HistoryReader {
   readonly usesOf: (entry: MessageEntry) => ReadonlyArray<ToolUse>
   /** The same, of a message as it is stored. */
   readonly usesOfRow: UsesOf
+  /** The results that may be amended. */
   readonly resultsOf: program.ResultsOf
 }
 
@@ -67,7 +69,7 @@ export const historyReader = (storage: Storage["Service"], settings: SkeinSettin
   const resultsOf: program.ResultsOf = (row, amendments) =>
     messagesOf({ ...toMessageEntry(dialect.name, row), amendments }, dialect, dialects)
       .flatMap(({ content }) => content)
-      .filter((part) => part.type === "tool-result")
+      .filter(isAmendable)
   const rendersAs = { dialect: dialect.name, callsOf: (entry: MessageEntry) => callsIn(usesOf(entry)) }
 
   const readRows = (plan: HistoryPlan, stretches: HistoryPlan["stretches"]) =>

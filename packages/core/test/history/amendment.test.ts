@@ -115,4 +115,17 @@ describe("HIS-04 a result that is amended", () => {
       expect(amended).not.toContain(image)
     }
   })
+
+  it("of a call that the provider ran itself is given as it is stored: the provider takes no other form", () => {
+    const body: Json = {
+      role: "assistant",
+      content: [
+        { type: "server_tool_use", id: "c", name: "web_search", input: { query: "q" } },
+        { type: "web_search_tool_result", tool_use_id: "c", content: [{ type: "web_search_result", title: secret }] },
+      ],
+    }
+    const amendments = [{ of: { branch: 1, pos: 1 }, message: "e", archive: "It is in the archive." }]
+    const entry = { id: "e", role: "assistant" as const, dialect: "anthropic", body, amendments }
+    expect(render([entry], anthropic, all)).toEqual({ messages: [body], repairs: [] })
+  })
 })
