@@ -2,23 +2,35 @@
  * What must hold of blobs, whatever happened.
  */
 import { nameOf } from "../../packages/core/src/attachment/blob.ts"
-import type { BlobRow } from "../../packages/core/src/attachment/model.ts"
+import { filesIn } from "../../packages/core/src/attachment/files.ts"
+import type { BlobRow, BlobUseRow, QueueFileRow } from "../../packages/core/src/attachment/model.ts"
 import type { EntryRow } from "../../packages/core/src/message/model.ts"
+import type { QueueItemRow } from "../../packages/core/src/queue/model.ts"
 import type { StoreRows } from "./rows.ts"
 
 /** One sentence for each thing that does not hold. */
-export const blobProblems = ({ blobs, chunks, entries, uses }: StoreRows): ReadonlyArray<string> => {
-  const isUsed = (hash: string) => uses.some((use) => use.hash === hash && use.branch > 0)
+export const blobProblems = ({ blobs, chunks, entries, items, queueFiles, uses }: StoreRows): ReadonlyArray<string> => {
+  const isUsed = (hash: string) => uses.some((use) => use.hash === hash)
   const isThere = (hash: string) => blobs.some((blob) => blob.hash === hash && blob.partial !== true)
   return [
-    ...uses.filter(({ hash }) => !isThere(hash)).map(({ hash }) => `the blob ${hash} is used and not there`),
+    ...[...uses, ...queueFiles]
+      .filter(({ hash }) => !isThere(hash))
+      .map(({ hash }) => `the blob ${hash} is used and not there`),
     ...uses
-      .filter(({ branch, holder, pos }) => branch > 0 && !entries.some((row) => isAt(row, holder, branch, pos)))
-      .map(({ branch, holder, pos }) => `entry ${pos} on branch ${branch} of ${holder} is not there, and uses a blob`),
+      .filter((use) => !entries.some((row) => isAt(row, use) && hashesIn(row).includes(use.hash)))
+      .map(({ branch, pos, treeId }) => `a use at entry ${pos} on branch ${branch} of ${treeId} is of nothing there`),
     ...entries.flatMap((row) =>
       hashesIn(row)
-        .filter((hash) => !uses.some((use) => use.hash === hash && isAt(row, use.holder, use.branch, use.pos)))
+        .filter((hash) => !uses.some((use) => use.hash === hash && isAt(row, use)))
         .map((hash) => `entry ${row.id} needs the blob ${hash} and does not use it`),
+    ),
+    ...queueFiles
+      .filter((file) => !items.some((item) => isOf(item, file) && filesOf(item).includes(file.hash)))
+      .map(({ hash, itemId }) => `the item ${itemId} is said to have the file ${hash}`),
+    ...items.flatMap((item) =>
+      filesOf(item)
+        .filter((hash) => !queueFiles.some((file) => isOf(item, file) && file.hash === hash))
+        .map((hash) => `the item ${item.id} does not hold its file ${hash}`),
     ),
     ...blobs
       .filter(({ checkAt, hash }) => checkAt === undefined && !isUsed(hash))
@@ -30,15 +42,21 @@ export const blobProblems = ({ blobs, chunks, entries, uses }: StoreRows): Reado
   ]
 }
 
-const isAt = (row: EntryRow, holder: string, branch: number, pos: number): boolean =>
-  row.treeId === holder && row.branch === branch && row.pos === pos
+const isAt = (row: EntryRow, { branch, pos, treeId }: BlobUseRow): boolean =>
+  row.treeId === treeId && row.branch === branch && row.pos === pos
 
-const hashesIn = ({ body, display, draft, large, model }: EntryRow): ReadonlyArray<string> => {
-  if (large === undefined || draft === true) return []
-  const bodies = { body, display, model }
-  return (["body", "display", "model"] as const).flatMap((field) =>
-    bodies[field] === null ? [large[field]?.hash ?? `of its ${field}`] : [],
+const isOf = (item: QueueItemRow, { itemId, sessionId }: QueueFileRow): boolean =>
+  item.sessionId === sessionId && item.id === itemId
+
+const filesOf = ({ attachments }: Pick<EntryRow, "attachments">): ReadonlyArray<string> =>
+  filesIn(attachments).map(({ hash }) => hash)
+
+const hashesIn = (row: EntryRow): ReadonlyArray<string> => {
+  if (row.draft === true) return []
+  const bodies = (["body", "display", "model"] as const).flatMap((field) =>
+    row[field] === null ? [row.large?.[field]?.hash ?? `of its ${field}`] : [],
   )
+  return [...filesOf(row), ...bodies]
 }
 
 const contentProblems = ({ bytes, hash, partial }: BlobRow, chunks: StoreRows["chunks"]): ReadonlyArray<string> => {

@@ -53,7 +53,8 @@ const comparable = (rows: StoreRows): unknown => {
   const names = new Map(roots.map(({ id, treeId }) => [treeId, `the tree of ${id}`]))
   const change = (name: string, value: unknown) => {
     if (times.has(name)) return 0
-    if (name === "treeId" || name === "holder") return names.get(String(value))
+    if (value instanceof Uint8Array) return Buffer.from(value).toString("base64")
+    if (name === "treeId") return names.get(String(value))
     return typeof value === "string" ? value.replaceAll(minted, "") : value
   }
   return Object.values(rows).map((list: ReadonlyArray<unknown>) =>

@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { memory } from "@skein/adapter-memory"
 import * as Effect from "effect/Effect"
+import { Attachments } from "../../packages/core/src/attachment/service.ts"
 import { Heads } from "../../packages/core/src/head/service.ts"
 import { History } from "../../packages/core/src/history/service.ts"
 import { Messages } from "../../packages/core/src/message/service.ts"
@@ -66,6 +67,10 @@ const sound = async (): Promise<StoreRows> => {
       yield* turns
       yield* queues
       yield* calls
+      const attachments = yield* Attachments
+      const file = yield* attachments.put("q3", { name: "a", mime: "text/plain", data: new Uint8Array([1]) })
+      yield* (yield* Queue).enqueue("q3", user("i5"), { attachments: [file] })
+      yield* (yield* Messages).append("s1", { ...user("l2"), attachments: [file] })
     }),
   )
   const rows = await store.rows()
@@ -185,6 +190,8 @@ const damagesOfBlobs: Readonly<Record<string, Damage>> = {
   "a use is missing": { uses: () => undefined },
   "a use is of another entry": { uses: (row) => ({ ...row, pos: row.pos + 1 }) },
   "what uses a blob is gone": { entries: (row) => (row.id === "l1" ? undefined : row) },
+  "a file of an item is forgotten": { queueFiles: () => undefined },
+  "a file is of no item": { queueFiles: (row) => ({ ...row, itemId: "i9" }) },
   "a blob is of no use": { entries: ({ large: _large, ...row }) => row, uses: () => undefined },
 }
 

@@ -3,6 +3,8 @@
  */
 import { Storage } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
+import { atTime } from "../../packages/contract-tests/src/clock.ts"
+import { Attachments } from "../../packages/core/src/attachment/service.ts"
 import type { Services } from "../../packages/core/src/services.ts"
 import { Forks } from "../../packages/core/src/fork/service.ts"
 import { Heads } from "../../packages/core/src/head/service.ts"
@@ -32,7 +34,7 @@ export const user = (id: string) => ({ id, body: { role: "user", content: `the u
 export const assistant = (id: string) => ({ id, body: { role: "assistant", content: `the answer is ${id}` } })
 
 /** More than is kept with a message. */
-export const large = (id: string) => ({ id, body: { role: "user", content: id.repeat(50_000) } })
+export const large = (id: string) => ({ id, body: { role: "user", content: id.repeat(35_000) } })
 
 /** A conversation of two branches, `m1 m2 m3 m4` and `m1 b1 b2`, whose head stands at m4. */
 export const beginning = Effect.gen(function* () {
@@ -50,6 +52,8 @@ const withMessages = (use: (messages: Messages["Service"]) => Effect.Effect<unkn
   Effect.flatMap(Effect.service(Messages), use)
 const withForks = (use: (forks: Forks["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Forks), use)
+const withAttachments = (use: (attachments: Attachments["Service"]) => Effect.Effect<unknown, unknown>) =>
+  Effect.flatMap(Effect.service(Attachments), use)
 const withHeads = (use: (heads: Heads["Service"]) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.service(Heads), use)
 const withSessions = (use: (sessions: Sessions["Service"]) => Effect.Effect<unknown, unknown>) =>
@@ -159,6 +163,13 @@ export const operations: ReadonlyArray<Operation> = [
     prepare: withMessages((messages) => messages.append("s1", large("n1"))),
     run: withMessages((messages) => messages.redact("s1", "n1")),
   },
+  {
+    name: "free what nobody uses",
+    prepare: withAttachments((attachments) =>
+      atTime(0)(attachments.put("s1", { name: "plan.txt", mime: "text/plain", data: new Uint8Array(600_000) })),
+    ),
+    run: withAttachments((attachments) => attachments.clean()),
+  },
   { name: "checkout", run: withHeads((heads) => heads.checkout("s1", "b2")) },
   { name: "undo", run: withHeads((heads) => heads.undo("s1")) },
   {
@@ -239,7 +250,7 @@ export const operations: ReadonlyArray<Operation> = [
     name: "settle a large draft",
     prepare: working,
     run: withTurns((turns) =>
-      turns.settle("s1", 1, { id: "d1", body: { role: "assistant", content: "x".repeat(100_000) } }),
+      turns.settle("s1", 1, { id: "d1", body: { role: "assistant", content: "x".repeat(70_000) } }),
     ),
   },
   {

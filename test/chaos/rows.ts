@@ -1,8 +1,8 @@
 /**
  * All rows of a store, to be looked at together.
  */
-import type { BlobChunkRow, BlobRow, BlobUseRow } from "../../packages/core/src/attachment/model.ts"
-import { BlobChunkTable, BlobTable, BlobUseTable } from "../../packages/core/src/attachment/model.ts"
+import type { BlobChunkRow, BlobRow, BlobUseRow, QueueFileRow } from "../../packages/core/src/attachment/model.ts"
+import { BlobChunkTable, BlobTable, BlobUseTable, QueueFileTable } from "../../packages/core/src/attachment/model.ts"
 import type { HeadMoveRow } from "../../packages/core/src/head/model.ts"
 import { HeadMoveTable } from "../../packages/core/src/head/model.ts"
 import type { BranchRow, EntryRow, TreeRow } from "../../packages/core/src/message/model.ts"
@@ -41,6 +41,7 @@ export interface StoreRows {
   readonly blobs: ReadonlyArray<BlobRow>
   readonly chunks: ReadonlyArray<BlobChunkRow>
   readonly uses: ReadonlyArray<BlobUseRow>
+  readonly queueFiles: ReadonlyArray<QueueFileRow>
 }
 
 /** The table that each kind of row is in. */
@@ -60,6 +61,7 @@ export const rowTables: { readonly [Kind in keyof StoreRows]: AnyTable } = {
   blobs: BlobTable,
   chunks: BlobChunkTable,
   uses: BlobUseTable,
+  queueFiles: QueueFileTable,
 }
 
 /** Rows by kind, given a way to read a whole table in the order of its key. */

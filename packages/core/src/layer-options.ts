@@ -9,6 +9,7 @@ import type { DeleteParticipant } from "./deletion/participant.ts"
 import type { Dialect } from "./history/dialect.ts"
 import type { Workspaces } from "./fork/workspaces.ts"
 import { checkInput, Text } from "./input.ts"
+import { WorkspacePath } from "./project/workspace.ts"
 import { coreTables } from "./schema.ts"
 import type { FileHistory } from "./rewind/file-history.ts"
 import { Name } from "./session/input.ts"
@@ -51,7 +52,15 @@ export interface LayerOptions extends StorageOptions {
   readonly limits?: {
     /** Bodies whose JSON has more bytes are kept apart, and not loaded by lists: 1,024 or more. Default 65,536. */
     readonly bodyBytes?: number
+    /** Of a file that comes with a message. Default 32 MiB. */
+    readonly fileBytes?: number
+    /** Of all files of a message. Default 64 MiB. */
+    readonly messageBytes?: number
+    /** How many files a message may have: 0 to 100. Default 20. */
+    readonly files?: number
   }
+  /** Directories that paths of attachments may lead into, whatever the session, such as those of channels. Default: none. */
+  readonly attachmentRoots?: ReadonlyArray<string>
   /** Tables of your own, kept beside skein's, and none named like one of them. */
   readonly tables?: ReadonlyArray<AnyTable>
 }
@@ -96,7 +105,15 @@ const LayerOptionsInput = z.strictObject({
     }),
   ),
   onDelete: z.optional(z.array(z.object({ name: Text.check(z.minLength(1)), onDelete: aFunction }))),
-  limits: z.optional(z.strictObject({ bodyBytes: z.optional(z.int().check(z.minimum(1_024))) })),
+  limits: z.optional(
+    z.strictObject({
+      bodyBytes: z.optional(z.int().check(z.minimum(1_024))),
+      fileBytes: z.optional(z.int().check(z.nonnegative())),
+      messageBytes: z.optional(z.int().check(z.nonnegative())),
+      files: z.optional(z.int().check(z.minimum(0), z.maximum(100))),
+    }),
+  ),
+  attachmentRoots: z.optional(z.array(WorkspacePath)),
   tables: z.optional(z.array(TableInput)),
   checkpointMs: z.optional(z.number().check(z.nonnegative())),
   prices: z.optional(PriceTableInput),

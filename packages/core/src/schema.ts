@@ -2,7 +2,7 @@
  * The tables of skein, and the version of their layout.
  */
 import { TombstoneTable } from "./deletion/model.ts"
-import { BlobChunkTable, BlobTable, BlobUseTable } from "./attachment/model.ts"
+import { BlobChunkTable, BlobTable, BlobUseTable, QueueFileTable } from "./attachment/model.ts"
 import { HeadMoveTable } from "./head/model.ts"
 import { ImportTable } from "./import/model.ts"
 import { BranchTable, EntryTable, TreeTable } from "./message/model.ts"
@@ -35,6 +35,7 @@ export const coreTables: ReadonlyArray<AnyTable> = [
   BlobTable,
   BlobChunkTable,
   BlobUseTable,
+  QueueFileTable,
 ]
 
 /** The schema of a store: skein's tables, and the host's own declared beside them. */

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Forks } from "./fork/service.ts"
 import { Deletions } from "./deletion/service.ts"
+import { Attachments } from "./attachment/service.ts"
 import { Heads } from "./head/service.ts"
 import { dialects } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
@@ -33,6 +34,7 @@ import { Usage } from "./usage/service.ts"
 export type { LayerOptions }
 
 export type Services =
+  | Attachments
   | Sessions
   | Projects
   | Messages
@@ -62,6 +64,7 @@ const settingsOf = ({ dialect = defaultSettings.dialect, ...options }: LayerOpti
   ring: { ...defaultSettings.ring, ...options.ring },
   onDelete: options.onDelete ?? defaultSettings.onDelete,
   limits: { ...defaultSettings.limits, ...options.limits },
+  attachmentRoots: options.attachmentRoots ?? defaultSettings.attachmentRoots,
 })
 
 /**
@@ -88,6 +91,7 @@ const servicesWith = (options: LayerOptions): Layer.Layer<Services, StorageError
         History.layer,
         QueryViews.layer,
         Usage.layer,
+        Attachments.layer,
         Deletions.layer,
       ),
     ),

@@ -42,12 +42,19 @@ export interface SkeinSettings {
   /** Who keeps something of sessions outside of the store. */
   readonly onDelete: ReadonlyArray<DeleteParticipant>
   readonly limits: Limits
+  /** Directories that paths of attachments may lead into. */
+  readonly attachmentRoots: ReadonlyArray<string>
 }
 
 /** How large things may be, in bytes. */
 export interface Limits {
   /** The JSON of a body that is kept with its message; larger ones are blobs. */
   readonly bodyBytes: number
+  /** A file. */
+  readonly fileBytes: number
+  /** The files of a message together, and how many they may be. */
+  readonly messageBytes: number
+  readonly files: number
 }
 
 export const defaultSettings: SkeinSettings = {
@@ -62,7 +69,8 @@ export const defaultSettings: SkeinSettings = {
   fileHistory: undefined,
   ring: { frames: 2_000, bytes: 8 * 1024 * 1024 },
   onDelete: [],
-  limits: { bodyBytes: 64 * 1024 },
+  limits: { bodyBytes: 64 * 1024, fileBytes: 32 * 1024 * 1024, messageBytes: 64 * 1024 * 1024, files: 20 },
+  attachmentRoots: [],
 }
 
 export class Settings extends Context.Reference<SkeinSettings>("@skein/core/Settings", {

@@ -17,6 +17,8 @@ import { Forks } from "./fork/service.ts"
 import type { ForkOptions, OperationOptions } from "./fork/service.ts"
 import { Deletions } from "./deletion/service.ts"
 import type { DeleteOptions, DeleteOutcome, Deletion, Pruned, PruneOptions } from "./deletion/service.ts"
+import { Attachments } from "./attachment/service.ts"
+import type { Attachment, AttachmentPage, AttachmentsQuery, NewAttachment } from "./attachment/service.ts"
 import { Heads } from "./head/service.ts"
 import type {
   DeleteBranchOptions,
@@ -319,6 +321,27 @@ export interface Skein<M = Json> {
     /** Trims, archives or restores the tool results of a message, for the model alone. */
     amend(session: string, input: AmendInput, options?: TransactOptions & CallOptions): Promise<Amended>
   }
+  readonly attachments: {
+    /**
+     * Keeps the bytes of a file, and answers what a message names it by.
+     *
+     * @example
+     * const skein = await Skein.open(memory())
+     * const { id } = await skein.sessions.create()
+     * const data = new Uint8Array([72, 105])
+     * const plan = await skein.attachments.put(id, { name: "plan.txt", mime: "text/plain", data })
+     * await skein.messages.append(id, { body: { role: "user", content: "See here." }, attachments: [plan] })
+     * const { attachments } = await skein.attachments.list(id)
+     * attachments[0].name // => "plan.txt"
+     */
+    put(session: string, file: NewAttachment, options?: TransactOptions & CallOptions): Promise<Attachment>
+    /** The bytes of a file, chunk by chunk as they are asked for. */
+    open(session: string, hash: string, options?: CallOptions): AsyncIterable<Uint8Array>
+    /** The files on the path, newest first. */
+    list(session: string, query?: AttachmentsQuery & CallOptions): Promise<AttachmentPage>
+    /** The path to open for a path of a file, where that may be opened. */
+    resolve(session: string, path: string, options?: CallOptions): Promise<string>
+  }
   readonly queue: {
     /**
      * Puts a message into the queue of a session, to be said by the user when its turn comes.
@@ -589,6 +612,7 @@ const open = async <M = Json>(
   }
   const context = await runtime.runPromiseExit(
     Effect.all({
+      attachments: Attachments,
       forks: Forks,
       heads: Heads,
       history: History,
@@ -612,6 +636,7 @@ const open = async <M = Json>(
     throw Cause.squash(context.cause)
   }
   const {
+    attachments,
     forks,
     deletions,
     heads,
@@ -684,10 +709,8 @@ const open = async <M = Json>(
   /** A call of a service that has none. */
   const plainCall = <A, E>(given: CallOptions | undefined, effect: () => Effect.Effect<A, E>): Promise<A> =>
     call(given, (options) => {
-      const [unknown] = Object.entries(options ?? {})
-      if (unknown === undefined) return effect()
-      const [name, value] = unknown
-      throw new InvalidInput({ field: `options.${name}`, value, problem: "is not a known field" })
+      refuseOptions(options)
+      return effect()
     })
   /** A stream of a service, for as long as somebody iterates. */
   const iterate = <Options extends object, A, E>(
@@ -764,6 +787,16 @@ const open = async <M = Json>(
         typed(plainCall(options, () => Effect.map(history.read(session), (read) => read.messages))),
       compact: (session, input, options) => call(options, (own) => history.compact(session, input, own)),
       amend: (session, input, options) => call(options, (own) => history.amend(session, input, own)),
+    },
+    attachments: {
+      put: (session, file, options) => call(options, (own) => attachments.put(session, file, own)),
+      open: (session, hash, options) =>
+        iterate(options, (own) => {
+          refuseOptions(own)
+          return attachments.open(session, hash)
+        }),
+      list: (session, query) => call(query, (own) => attachments.list(session, own), "query"),
+      resolve: (session, path, options) => plainCall(options, () => attachments.resolve(session, path)),
     },
     queue: {
       enqueue: (session, message, options) => call(options, (own) => queue.enqueue(session, toQueued(message), own)),
@@ -903,6 +936,13 @@ const parted = <Options extends object>(
   throw new InvalidInput({ field: `${name}.signal`, value: signal, problem: "must be an AbortSignal" })
 }
 
+/** Refuses what is given to a method that takes nothing but a signal. */
+const refuseOptions = (options: object | undefined): void => {
+  for (const [name, value] of Object.entries(options ?? {})) {
+    throw new InvalidInput({ field: `options.${name}`, value, problem: "is not a known field" })
+  }
+}
+
 /** Dies of the signal's reason when it fires. */
 const fired = (signal: AbortSignal): Effect.Effect<never> =>
   Effect.callback((resume) => {
@@ -943,6 +983,7 @@ const envelopeKeys = new Set([
   "source",
   "sourceContext",
   "createdAt",
+  "attachments",
 ])
 
 /** An envelope holds a body and nothing that is not an envelope's; everything else is a body itself. */

@@ -48,7 +48,7 @@ const queued = Tx.make(function* (tx) {
  */
 const opened = async () => {
   const engine = naive()
-  const skein = await Skein.open(engine.layer, { tables: [Note], prices: {} })
+  const skein = await Skein.open(engine.layer, { tables: [Note], prices: {}, attachmentRoots: ["/files"] })
   await skein.projects.ensureForWorkspace("/w")
   await skein.sessions.create({ id: "s" })
   await skein.messages.append("s", { id: "m1", body: "one", role: "user" })
@@ -58,6 +58,8 @@ const opened = async () => {
   await skein.messages.append("h", { id: "r1", body: found })
   await skein.sessions.create({ id: "l" })
   await skein.transact(attach(defaultSettings, "l", "h", { id: "link", createdAt: 0 }, (title) => title, {}, 0))
+  const file = await skein.attachments.put("h", { name: "one", mime: "text/plain", data: new Uint8Array([1]) })
+  await skein.messages.append("h", { body: { role: "user", content: "see" }, attachments: [file] })
   await skein.sessions.create({ id: "r" })
   await skein.transact(running)
   await skein.sessions.create({ id: "q" })
@@ -74,6 +76,9 @@ const rejection = async (call: () => Promise<unknown>): Promise<unknown> => {
     (error: unknown) => error,
   )
 }
+
+/** The file of session `h`: one byte, 1. */
+const theFile = "sha256-4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a"
 
 type Method = (...given: ReadonlyArray<unknown>) => Promise<unknown>
 
@@ -123,6 +128,10 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["history.read", ["s"], "options"],
   ["history.compact", ["s", { summary: "sum" }], "options"],
   ["history.amend", ["h", { message: "r1", trim: 1 }], "options"],
+  ["attachments.put", ["s", { name: "two", mime: "text/plain", data: new Uint8Array([2]) }], "options"],
+  ["attachments.open", ["h", theFile], "options"],
+  ["attachments.list", ["h"], "query"],
+  ["attachments.resolve", ["h", "/files/one"], "options"],
   ["heads.checkout", ["s", "m1"], "options"],
   ["heads.undo", ["s"], "options"],
   ["heads.redo", ["s"], "options"],
@@ -193,6 +202,7 @@ const plain = new Set([
   "projects.get",
   "projects.list",
   "history.read",
+  ...["open", "list", "resolve"].map((verb) => `attachments.${verb}`),
   ...["recover", "list", "heartbeat"].map((verb) => `turns.${verb}`),
   "queryViews.list",
   "queue.list",

@@ -3,6 +3,7 @@
  */
 import type { Law } from "../law.ts"
 import { amendmentLaws } from "./amendment.ts"
+import { attachmentLaws } from "./attachment.ts"
 import { conversationLaws } from "./conversations/index.ts"
 import { familyLaws } from "./families/index.ts"
 import { forkLaws } from "./fork.ts"
@@ -36,6 +37,7 @@ export const laws: ReadonlyArray<Law> = [
   ...messageLaws,
   ...largeLaws,
   ...longSessionLaws,
+  ...attachmentLaws,
   ...headLaws,
   ...linkLaws,
   ...forkLaws,

@@ -46,16 +46,39 @@ export const BlobChunkTable = table("blob_chunk", {
 })
 
 export const BlobUseRow = z.object({
-  /** The tree of the entry; for what waits in a queue, the item's place instead. */
-  holder: z.string(),
+  /** The place of the entry. */
+  treeId: z.string(),
   branch: z.number(),
   pos: z.number(),
   n: z.number(),
   hash: z.string(),
+  /** Of a file that came with a message: what is listed of it. */
+  file: z.optional(
+    z.object({
+      name: z.string(),
+      mime: z.string(),
+      bytes: z.number(),
+      /** The message's id, and when it was said. */
+      message: z.string(),
+      createdAt: z.number(),
+    }),
+  ),
+  /** Its position where it is a file, which is how those of a path are found. */
+  filePos: z.optional(z.number()),
 })
 export type BlobUseRow = z.output<typeof BlobUseRow>
 export const BlobUseTable = table("blob_use", {
   row: BlobUseRow,
-  key: [text("holder"), int("branch"), int("pos"), int("n")],
+  key: [text("treeId"), int("branch"), int("pos"), int("n")],
+  indexes: { byHash: index(text("hash")), byFile: index(text("treeId"), int("branch"), int("filePos")) },
+})
+
+/** A file of an item that waits in a queue: it holds its blob until the item has left. */
+export const QueueFileRow = z.object({ sessionId: z.string(), itemId: z.string(), n: z.number(), hash: z.string() })
+export type QueueFileRow = z.output<typeof QueueFileRow>
+export const QueueFileTable = table("queue_file", {
+  row: QueueFileRow,
+  key: [text("sessionId"), text("itemId"), int("n")],
   indexes: { byHash: index(text("hash")) },
+  ownedBy: "session",
 })

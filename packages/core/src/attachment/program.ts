@@ -6,7 +6,7 @@
  */
 import { fn, maxRange } from "../storage/transaction.ts"
 import type { Handle } from "../storage/transaction.ts"
-import { BlobChunkTable, BlobTable, BlobUseTable, chunkBytes, grace } from "./model.ts"
+import { BlobChunkTable, BlobTable, BlobUseTable, chunkBytes, grace, QueueFileTable } from "./model.ts"
 import type { BlobRow, BlobUseRow } from "./model.ts"
 
 /** What a run has put already: a commit may store one content several times, and a row is put once. */
@@ -79,7 +79,7 @@ export const planRelease = fn(function* (tx, treeId: string, branch: number, { f
 
 /** Takes uses away. Their blobs are freed in an hour, unless somebody uses them by then. */
 export const applyRelease = (tx: Handle, { blobs, uses }: Release, now: number): void => {
-  for (const { branch, holder, n, pos } of uses) tx.remove(BlobUseTable, [holder, branch, pos, n])
+  for (const { branch, n, pos, treeId } of uses) tx.remove(BlobUseTable, [treeId, branch, pos, n])
   checkLater(tx, blobs, now)
 }
 
@@ -103,18 +103,18 @@ const stepBytes = 4 * 1024 * 1024
 /** One step of a clean-up: of the blobs that are due, frees those that nothing uses. DEL-06 */
 export const freeBlobs = fn(function* (tx, now: number) {
   const due = yield* tx.range(BlobTable, "byCheck", { to: [now], limit: stepBlobs })
-  const uses = yield* tx.all(
-    due.map(({ hash }) => tx.range(BlobUseTable, "byHash", { prefix: [hash], limit: maxUses })),
-  )
-  let bytes = 0
-  let looked = 0
+  const uses = yield* tx.all(due.map(({ hash }) => tx.range(BlobUseTable, "byHash", { prefix: [hash], limit: 1 })))
+  const waiting = yield* tx.all(due.map(({ hash }) => tx.range(QueueFileTable, "byHash", { prefix: [hash], limit: 1 })))
   const free: Array<Readonly<BlobRow>> = []
   const used: Array<{ readonly blob: Readonly<BlobRow>; readonly byEntry: boolean }> = []
+  let bytes = 0
+  let looked = 0
   for (const [i, blob] of due.entries()) {
-    const found = uses[i]!
-    if (found.length === 0 && free.length > 0 && bytes + blob.bytes > stepBytes) break
+    const byEntry = uses[i]!.length > 0
+    const isFree = !byEntry && waiting[i]!.length === 0
+    if (isFree && free.length > 0 && bytes + blob.bytes > stepBytes) break
     looked++
-    if (found.length > 0) used.push({ blob, byEntry: found.some(({ branch }) => branch > 0) })
+    if (!isFree) used.push({ blob, byEntry })
     else {
       free.push(blob)
       bytes += blob.bytes
@@ -126,9 +126,6 @@ export const freeBlobs = fn(function* (tx, now: number) {
   const freed: Freed = { blobs: free.length, bytes, isDone: looked === due.length && due.length < stepBlobs }
   return freed
 })
-
-/** As many uses are looked at: where all are of queue items, it is looked at again. */
-const maxUses = 20
 
 /** An entry says when it goes. An item of a queue goes without a word, so that its blob is looked at again. */
 const looksAgain = (blob: Readonly<BlobRow>, isUsedByEntry: boolean, now: number): BlobRow => {
@@ -145,7 +142,7 @@ export const planErasure = fn(function* (tx, { blobs, uses }: Release) {
   return blobs.filter((_, i) => found[i]!.every(isOwn))
 })
 
-const isAt = (a: BlobUseRow, b: BlobUseRow): boolean => a.holder === b.holder && a.pos === b.pos && a.n === b.n
+const isAt = (a: BlobUseRow, b: BlobUseRow): boolean => a.treeId === b.treeId && a.pos === b.pos && a.n === b.n
 
 /** Takes uses away, and the bytes of these blobs. Comes before other writes of blobs. */
 export const applyErasure = (

@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as z from "zod/mini"
+import { problemInFiles } from "../attachment/files.ts"
 import { isId, unfitId } from "../id.ts"
 import type { Ids } from "../id.ts"
 import { jsonProblem, parseInput } from "../input.ts"
@@ -39,6 +40,8 @@ export const MessageInput = z.strictObject({
   /** Where it came from, such as `cli` or the name of a channel. */
   source: z.optional(z.string()),
   sourceContext: z.optional(z.unknown()),
+  /** What comes with it: files as `attachments.put` gives them, and any JSON of the host's. */
+  attachments: z.optional(z.array(z.unknown())),
   /** The turn that it is said for. What a running turn writes belongs to that one. */
   turn: z.optional(z.string()),
   /** When it was said, in milliseconds since 1970. Default: now. */
@@ -46,7 +49,7 @@ export const MessageInput = z.strictObject({
 })
 export type MessageInput = z.output<typeof MessageInput>
 
-const jsonFields = ["body", "display", "model", "metadata", "sourceContext"] as const
+const jsonFields = ["body", "display", "model", "metadata", "sourceContext", "attachments"] as const
 const bodyFields = ["body", "display", "model"] as const
 
 /** What entries are made with: the dialects, and the source of ids. */
@@ -96,7 +99,8 @@ interface CheckedMessage {
 const checkMessage = (settings: SkeinSettings, input: MessageInput, name: string): CheckedMessage | InvalidInput => {
   const message = parseInput(MessageInput, input, name)
   if (message instanceof InvalidInput) return message
-  const problem = problemInBodies(message, name)
+  const problem =
+    problemInBodies(message, name) ?? problemInFiles(settings.limits, message.attachments ?? [], `${name}.attachments`)
   if (problem !== undefined) return problem
   const dialectName = message.format?.dialect ?? settings.dialect.name
   const dialect = settings.dialects.get(dialectName)
@@ -120,11 +124,16 @@ const entryOf = (settings: SkeinSettings, message: MessageInput, id: string, rol
     format: message.format ?? { dialect: settings.dialect.name, version: settings.dialect.version },
   }
   // Copied at once: what the caller does with its message afterwards is its own affair.
-  for (const field of jsonFields) if (message[field] !== undefined) entry[field] = copyJson(message[field])
+  for (const field of jsonFields) if (message[field] !== undefined) copyField(entry, message, field)
+  if (entry.attachments?.length === 0) delete entry.attachments
   if (message.source !== undefined) entry.source = message.source
   if (message.turn !== undefined) entry.turn = message.turn
   if (isPrompt(entry)) entry.preview = previewOf(textOf(settings, entry))
   return entry
+}
+
+const copyField = <Field extends (typeof jsonFields)[number]>(to: NewEntry, from: MessageInput, field: Field): void => {
+  to[field] = copyJson(from[field]) as NewEntry[Field]
 }
 
 /** What is wrong with the bodies of a message, and with whatever else in it is free JSON. */

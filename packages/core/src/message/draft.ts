@@ -37,14 +37,26 @@ export const checkShape = fn(function* (tx, stored: EntryRow, entry: NewEntry) {
 })
 
 /** A stored draft with the content of another entry. It stays the entry, and the part of its turn, that it was. */
-export const redrafted = (row: EntryRow, { body, display, format, large, metadata, model }: NewEntry): EntryRow => {
-  const { body: _body, display: _display, large: _large, metadata: _metadata, model: _model, ...kept } = row
+export const redrafted = (
+  row: EntryRow,
+  { attachments, body, display, format, large, metadata, model }: NewEntry,
+): EntryRow => {
+  const {
+    attachments: _,
+    body: _body,
+    display: _display,
+    large: _large,
+    metadata: _metadata,
+    model: _model,
+    ...kept
+  } = row
   return {
     ...kept,
     ...(body !== undefined && { body }),
     ...(display !== undefined && { display }),
     ...(model !== undefined && { model }),
     ...(large !== undefined && { large }),
+    ...(attachments !== undefined && { attachments }),
     ...(metadata !== undefined && { metadata }),
     ...(format !== undefined && { format }),
   }

@@ -9,7 +9,9 @@
  * Guarantee: a body is given back exactly as it was stored. Small bodies cost nothing.
  */
 import { bytesOver, fromJsonBytes, jsonBytes, nameOf } from "../attachment/blob.ts"
+import { filesIn } from "../attachment/files.ts"
 import { BlobUseTable } from "../attachment/model.ts"
+import type { BlobUseRow } from "../attachment/model.ts"
 import { applyRelease, nothingReleased, planRelease, putBlob, readBlob } from "../attachment/program.ts"
 import type { Release } from "../attachment/program.ts"
 import { messagesOf } from "../history/render.ts"
@@ -62,15 +64,20 @@ export const stow = (tx: Handle, row: EntryRow, now: number, release: Release = 
     const blob = large?.[field]
     if (row.draft !== true && blob !== undefined && row[field] !== null) putBlob(tx, blob.hash, jsonBytes(row[field]))
   }
-  for (const [n, use] of used.entries()) tx.put(BlobUseTable, { holder: treeId, branch, pos, n, ...use })
+  for (const [n, use] of used.entries()) tx.put(BlobUseTable, { treeId, branch, pos, n, ...use })
   applyRelease(tx, { ...release, uses: release.uses.filter(({ n }) => n >= used.length) }, now)
-  return used.length === 0 ? row : tx.update(EntryTable, [treeId, branch, pos], emptied)
+  return large === undefined || row.draft === true ? row : tx.update(EntryTable, [treeId, branch, pos], emptied)
 }
 
-const usedBy = ({ large }: EntryRow): ReadonlyArray<{ readonly hash: string }> => {
-  if (large === undefined) return []
-  const hashes = bodyFields.flatMap((field) => large[field]?.hash ?? [])
-  return [...new Set(hashes)].map((hash) => ({ hash }))
+type Use = Pick<BlobUseRow, "hash" | "file" | "filePos">
+
+const usedBy = ({ attachments, createdAt, id, large, pos }: EntryRow): ReadonlyArray<Use> => {
+  const hashes = large === undefined ? [] : bodyFields.flatMap((field) => large[field]?.hash ?? [])
+  const bodies = [...new Set(hashes)].map((hash): Use => ({ hash }))
+  const files = filesIn(attachments).map(({ bytes, hash, mime, name }): Use => {
+    return { hash, file: { name, mime, bytes, message: id, createdAt }, filePos: pos }
+  })
+  return [...files, ...bodies]
 }
 
 const emptied = (row: EntryRow): EntryRow => {
@@ -81,7 +88,7 @@ const emptied = (row: EntryRow): EntryRow => {
 
 /** What a stored entry uses: read before it is changed in its place. */
 export const planStowing = fn(function* (_tx, row: EntryRow) {
-  if (row.large === undefined || row.draft === true) return nothingReleased
+  if (row.draft === true || usedBy(row).length === 0) return nothingReleased
   return yield* planRelease(row.treeId, row.branch, { from: row.pos, to: row.pos })
 })
 

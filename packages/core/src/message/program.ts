@@ -300,7 +300,7 @@ const beside = (session: SessionRow, placement: Placement, now: number): Session
 }
 
 /** Whether a session sees a branch from its beginning to `pos`. */
-const seesPlace = fn(function* (tx, session: SessionRow, { branch, pos }: EntryRef) {
+export const seesPlace = fn(function* (tx, session: SessionRow, { branch, pos }: EntryRef) {
   const row = yield* tx.get(BranchTable, [session.treeId, branch])
   if (row?.owner === session.id) return true
   if (session.base === undefined) return false
@@ -471,7 +471,7 @@ export const findSubmitted = fn(function* (tx, session: SessionRow, entry: NewEn
   return submitted
 })
 
-const contentFields = ["kind", "role", "metadata", "source", "sourceContext"] as const
+const contentFields = ["kind", "role", "metadata", "source", "sourceContext", "attachments"] as const
 
 export const isSameContent = (stored: EntryRow, entry: NewEntry): boolean =>
   contentFields.every((field) => isSameJson(stored[field], entry[field])) &&

@@ -17,6 +17,7 @@ import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
 import type { InvalidCursor } from "../cursor.ts"
 import { redacted } from "../history/redaction.ts"
+import { withFiles } from "../attachment/files.ts"
 import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
 import type { SessionRow } from "../session/model.ts"
@@ -295,7 +296,8 @@ export class Messages extends Context.Service<
         const { at, durability, epoch, expectedHead, expectedVersion } = options
         const where: program.AppendOptions = { at, expectedHead, expectedVersion, epoch }
         const appending = program.append(settings, sessionId, entries, where, now)
-        const appended = storage.transact(appending, durability === undefined ? undefined : { durability })
+        const committing = storage.transact(appending, durability === undefined ? undefined : { durability })
+        const appended = withFiles(storage, entries, now, committing)
         return Effect.matchEffect(appended, {
           onSuccess: (rows): Effect.Effect<program.Stored, AppendError> => Effect.succeed({ rows, onPath: true }),
           onFailure: (error): Effect.Effect<program.Stored, AppendError> => {

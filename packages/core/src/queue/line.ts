@@ -7,6 +7,8 @@
  * programs of other concepts.
  */
 import * as Data from "effect/Data"
+import { filesIn } from "../attachment/files.ts"
+import { QueueFileTable } from "../attachment/model.ts"
 import type { QueueChanged } from "../notice.ts"
 import { receiptsKept, OperationTable } from "../operation/model.ts"
 import type { OperationRow } from "../operation/model.ts"
@@ -248,6 +250,7 @@ export const settle = (
   const returned = lapsed.filter((item) => !isExpired(item, now))
   for (const { id, item, reason, token } of gone) {
     tx.remove(QueueItemTable, [session.id, id])
+    for (let n = 0; n < (item?.files ?? 0); n++) tx.remove(QueueFileTable, [session.id, id, n])
     if (item?.clientRequestId !== undefined || token !== undefined) {
       tx.put(OperationTable, leftReceipt(session.id, id, { left: reason, ...(token !== undefined && { token }) }, now))
     }
@@ -256,7 +259,8 @@ export const settle = (
     if (goneIds.has(item.id) || changedIds.has(item.id)) continue
     tx.update(QueueItemTable, [session.id, item.id], unclaimed)
   }
-  for (const { isNew, item } of changed) {
+  for (const { isNew, item: given } of changed) {
+    const item = holdingFiles(tx, given)
     if (isNew === true) tx.insert(QueueItemTable, item)
     else tx.update(QueueItemTable, [session.id, item.id], () => item)
   }
@@ -290,6 +294,15 @@ export const settle = (
     tx.notify(notice)
   }
   return row
+}
+
+/** Writes down the files of an item, which hold their blobs while it waits. */
+const holdingFiles = (tx: Handle, item: QueueItemRow): QueueItemRow => {
+  const files = filesIn(item.attachments)
+  const { id: itemId, sessionId } = item
+  for (const [n, { hash }] of files.entries()) tx.put(QueueFileTable, { sessionId, itemId, n, hash })
+  for (let n = files.length; n < (item.files ?? 0); n++) tx.remove(QueueFileTable, [sessionId, itemId, n])
+  return files.length > (item.files ?? 0) ? { ...item, files: files.length } : item
 }
 
 /** Writes down what has run out, and nothing else. */

@@ -44,6 +44,8 @@ export const QueueItemRow = z.object({
   message: QueuedMessage,
   source: z.optional(z.string()),
   attachments: z.optional(z.array(z.unknown())),
+  /** How many of its files were written down at most: so many are taken back when it leaves. */
+  files: z.optional(z.number()),
   /** The model that it is meant for. */
   model: z.optional(Model),
   /** The id that its turn is to have. */

@@ -102,11 +102,12 @@ export const enqueue = fn(function* (
 })
 
 /** What an item keeps that another message takes the place of. */
-const placeOf = ({ clientRequestId, enqueuedAt, id, order }: Item) => ({
+const placeOf = ({ clientRequestId, enqueuedAt, files, id, order }: Item) => ({
   id,
   order,
   enqueuedAt,
   ...(clientRequestId !== undefined && { clientRequestId }),
+  ...(files !== undefined && { files }),
 })
 
 /** The 1-based place that a new item gets. */

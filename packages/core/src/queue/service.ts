@@ -15,8 +15,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { sessionCalls } from "../call.ts"
 import { checkId, Ids } from "../id.ts"
-import { checkInput, checkJson } from "../input.ts"
+import { checkInput, jsonProblem } from "../input.ts"
 import { toEntry } from "../message/body.ts"
+import { problemInFiles, withFiles } from "../attachment/files.ts"
 import { loaded } from "../message/load.ts"
 import { isBlank, speakerOf } from "../message/text.ts"
 import { toMessage } from "../message/record.ts"
@@ -24,6 +25,7 @@ import type { Message } from "../message/record.ts"
 import type { PauseCause } from "../session/model.ts"
 import type { IdConflict, OperationConflict, Scope, SessionAbsent } from "../session/program.ts"
 import { Settings } from "../settings.ts"
+import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
 import { InvalidInput } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
@@ -302,9 +304,9 @@ export class Queue extends Context.Service<
           const problem = `must be user: the body is the ${speaker}'s`
           return yield* Effect.fail(new InvalidInput({ field: `${name}.role`, value: speaker, problem }))
         }
-        const { id, kind: _kind, role: _role, ...said } = entry
+        const { attachments, id, kind: _kind, role: _role, ...said } = entry
         const content: QueueItemRow["message"] = { ...said, ...(isBlank(settings, entry) && { blank: true }) }
-        return id === unnamed ? content : { ...content, id }
+        return { content: id === unnamed ? content : { ...content, id }, attachments }
       })
 
       /** A call that is proved by the token of a claim. */
@@ -340,18 +342,23 @@ export class Queue extends Context.Service<
             const options = yield* checkInput(EnqueueOptionsInput, asked, "options")
             const { durability, placement, ...fields } = options
             const time = yield* now
-            const message = yield* toContent(given, time, "message")
+            const { attachments, content: message } = yield* toContent(given, time, "message")
             const source = fields.source ?? message.source
             const item: program.NewItem = {
-              ...(yield* checkFree(fields)),
+              ...(attachments !== undefined && { attachments }),
+              ...(yield* checkFree(settings, fields, "options")),
               ...(source !== undefined && { source }),
               sessionId,
               id: yield* ids.mint("q_"),
               message,
             }
-            const request = digest({ ...given, createdAt: undefined, attachments: fields.attachments })
+            const request = digest({
+              ...given,
+              createdAt: undefined,
+              attachments: fields.attachments ?? given.attachments,
+            })
             const enqueuing = program.enqueue(settings, item, placement, request, time)
-            return yield* storage.transact(enqueuing, writingOf(durability))
+            return yield* withFiles(storage, [item], time, storage.transact(enqueuing, writingOf(durability)))
           }),
           list: Effect.fnUntraced(function* (sessionId: string, given: QueueListQuery = {}) {
             const { after, limit } = yield* checkInput(ListInput, given, "query")
@@ -372,12 +379,15 @@ export class Queue extends Context.Service<
             const { message, ...fields } = yield* checkInput(QueuePatchInput, given, "patch")
             const writing = yield* checkWriteOptions(options)
             const time = yield* now
+            const said = message === undefined ? undefined : yield* toContent(message, time, "patch.message")
             const patch: program.ItemPatch = {
-              ...(yield* checkFree(fields)),
-              ...(message !== undefined && { message: yield* toContent(message, time, "patch.message") }),
+              ...(said?.attachments !== undefined && { attachments: said.attachments }),
+              ...(yield* checkFree(settings, fields, "patch")),
+              ...(said !== undefined && { message: said.content }),
             }
-            const updating = program.update(settings, sessionId, itemId, patch, time)
-            return toQueueItem(yield* storage.transact(updating, writing), time)
+            const updating = storage.transact(program.update(settings, sessionId, itemId, patch, time), writing)
+            const files = [{ attachments: patch.attachments ?? undefined }]
+            return toQueueItem(yield* withFiles(storage, files, time, updating), time)
           }),
           cancel: Effect.fnUntraced(function* (sessionId: string, itemId: string, options: TransactOptions = {}) {
             yield* checkId("itemId", itemId)
@@ -442,5 +452,13 @@ const unnamed = ""
 type TokenProgram<A> = (scope: Scope, sessionId: string, token: string, now: number) => Tx<A, SessionAbsent | LeaseLost>
 
 /** Fields that are the host's own affair: checked to be JSON, and copied, for the host may go on to change them. */
-const checkFree = <Fields extends { readonly attachments?: unknown; readonly model?: unknown }>(fields: Fields) =>
-  Effect.as(checkJson(fields.attachments ?? [], "options.attachments"), copyOf(fields))
+const checkFree = <Fields extends { readonly attachments?: unknown; readonly model?: unknown }>(
+  { limits }: SkeinSettings,
+  fields: Fields,
+  name: string,
+) => {
+  const attachments = (fields.attachments ?? []) as ReadonlyArray<unknown>
+  const field = `${name}.attachments`
+  const problem = jsonProblem(attachments, field) ?? problemInFiles(limits, attachments, field)
+  return problem === undefined ? Effect.succeed(copyOf(fields)) : Effect.fail(problem)
+}

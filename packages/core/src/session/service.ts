@@ -20,6 +20,7 @@ import { bindingOf, cursorAt, placeOf } from "../cursor.ts"
 import type { InvalidCursor, Place } from "../cursor.ts"
 import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
+import { withFiles } from "../attachment/files.ts"
 import { toEntry } from "../message/body.ts"
 import type { MessageInput } from "../message/body.ts"
 import { defaultProjectId, ProjectTable } from "../project/model.ts"
@@ -384,7 +385,8 @@ export class Sessions extends Context.Service<
             createdAt: now,
             inputDigest: digestOf({ ...given, id: undefined, owner, workspace: workspace?.spelledKey, first: said }),
           })
-          const created = yield* storage.transact(program.create(settings, { session, project, first }), writing)
+          const creating = storage.transact(program.create(settings, { session, project, first }), writing)
+          const created = yield* withFiles(storage, first, now, creating)
           yield* annotate(() => ({ "skein.session": created.id }))
           return toSession(created)
         }, span("skein.session.create")),

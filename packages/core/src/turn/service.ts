@@ -11,6 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as z from "zod/mini"
+import { withFiles } from "../attachment/files.ts"
 import { sessionCalls } from "../call.ts"
 import { historyReader } from "../history/read.ts"
 import type { ModelHistory } from "../history/read.ts"
@@ -359,7 +360,12 @@ export class Turns extends Context.Service<
         tries = 3,
       ): Effect.Effect<Begun, BeginError> =>
         Effect.flatMap(now, (at) =>
-          storage.transact(program.begin(settings, sessionId, start, { ...options, over }, turn, at), writing).pipe(
+          withFiles(
+            storage,
+            entriesOf(start),
+            at,
+            storage.transact(program.begin(settings, sessionId, start, { ...options, over }, turn, at), writing),
+          ).pipe(
             Effect.catch(taken(sessionId, entriesOf(start), turn.id)),
             Effect.catchTag("RunActive", (inTheWay) =>
               Effect.flatMap(judged(sessionId), (seen): Effect.Effect<Begun, BeginError> => {
@@ -444,8 +450,10 @@ export class Turns extends Context.Service<
       ): Effect.Effect<EntryRow, WriteError> =>
         Effect.flatMap(now, (at) => {
           const made = measured(settings, entry)
-          const writeAt = (place: EntryRef | undefined) =>
-            storage.transact(program.write(settings, sessionId, epoch, made, place, at), writing)
+          const writeAt = (place: EntryRef | undefined) => {
+            const committing = storage.transact(program.write(settings, sessionId, epoch, made, place, at), writing)
+            return withFiles(storage, [made], at, committing)
+          }
           return Effect.catch(writeAt(stored), (error): Effect.Effect<EntryRow, WriteError> => {
             if (!isTaken(error)) return Effect.fail(error)
             return Effect.flatMap(storage.read(program.findDraft(settings, sessionId, entry.id)), (place) =>
@@ -463,8 +471,9 @@ export class Turns extends Context.Service<
       ): Effect.Effect<Ended, StaleTurn | IdConflict | Absent> =>
         Effect.flatMap(recording, (recorded) => {
           const made = { ...writes, entries: writes.entries.map((entry) => measured(settings, entry)) }
+          const committing = storage.transact(program.end(settings, sessionId, epoch, made, ending, recorded), writing)
           return Effect.catch(
-            storage.transact(program.end(settings, sessionId, epoch, made, ending, recorded), writing),
+            withFiles(storage, made.entries, recorded.now, committing),
             taken(sessionId, writes.entries),
           )
         })
@@ -645,9 +654,11 @@ export class Turns extends Context.Service<
           const { calls, entries, settle } = projection
           const isPassing = settle === undefined && entries.length === 0 && calls.length === 0
           const recording = { now: at, prices: settings.prices }
-          const reply = yield* storage.transact(project(settings, sessionId, epoch, event, projection, recording), {
+          const made = [...(settle === undefined ? [] : [settle]), ...entries].map(({ entry }) => entry)
+          const projecting = storage.transact(project(settings, sessionId, epoch, event, projection, recording), {
             durability: durability ?? (isPassing ? "relaxed" : "strict"),
           })
+          const reply = yield* withFiles(storage, made, at, projecting)
           return reply.reply === "applied"
             ? { reply: reply.reply, messages: (yield* loaded(storage, reply.entries)).map(toMessage) }
             : reply
