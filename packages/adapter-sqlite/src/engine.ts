@@ -113,6 +113,17 @@ export const makeEngine = ({ layout, lockPlace, reader, schema, writer }: Store)
     }
   }
 
+  /** Something that is asked of SQLite itself, outside of transactions. */
+  const asked = <A>(lane: keyof Lanes, question: (lane: Lane) => A): Effect.Effect<A, StorageReason> =>
+    Effect.suspend(() => {
+      if (lanes === undefined) return Effect.fail(new Closed({}))
+      try {
+        return Effect.succeed(question(lanes[lane]))
+      } catch (thrown) {
+        return Effect.fail(reasonOf(thrown, "commit", schema.tables))
+      }
+    })
+
   return {
     run: (machine, options, done) =>
       done(lanes === undefined ? new Closed({}) : failureOf(lanes[options.mode], machine, options)),
@@ -127,6 +138,16 @@ export const makeEngine = ({ layout, lockPlace, reader, schema, writer }: Store)
         if (found !== seen) changed()
         seen = found
       }
+    }),
+    space: asked("read", ({ connection }) => {
+      const pageSize = connection.value("PRAGMA page_size") as number
+      const pages = connection.value("PRAGMA page_count") as number
+      return { bytes: pages * pageSize, free: (connection.value("PRAGMA freelist_count") as number) * pageSize }
+    }),
+    compact: asked("write", ({ connection }) => {
+      connection.exec("VACUUM")
+      // What was written anew stands in the log as well, until that is moved into the file.
+      connection.exec("PRAGMA wal_checkpoint(TRUNCATE)")
     }),
     close: Effect.sync(() => {
       lanes = undefined

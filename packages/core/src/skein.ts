@@ -35,7 +35,16 @@ import type { Dialect } from "./history/dialect.ts"
 import { History } from "./history/service.ts"
 import type { Amended, AmendInput, Compacted, CompactInput } from "./history/service.ts"
 import { Maintenance } from "./maintenance/service.ts"
-import type { Recovered, RecoverOptions } from "./maintenance/service.ts"
+import type {
+  CompactedStorage,
+  Recovered,
+  RecoverOptions,
+  Retained,
+  RetentionOptions,
+  RunOptions as MaintenanceOptions,
+  StoreStats,
+  Swept,
+} from "./maintenance/service.ts"
 import { Messages } from "./message/service.ts"
 import type {
   AppendOptions,
@@ -575,6 +584,19 @@ export interface Skein<M = Json> {
     readers(session: string, options?: CallOptions): Promise<number>
   }
   /** Commits a transaction program of your own, over skein's tables and yours. */
+  readonly maintenance: {
+    recover(options?: RecoverOptions & CallOptions): Promise<Recovered>
+    /** Deletes sessions that have been left alone for long, or are too many: none, unless a limit is given. */
+    retention(options?: RetentionOptions & CallOptions): Promise<Retained>
+    /** Where the bytes of the store are. */
+    stats(options?: CallOptions): Promise<StoreStats>
+    /** Gives room back to the system that is free in the store, where the engine can. */
+    compactStorage(options?: CallOptions): Promise<CompactedStorage>
+    /** Takes away what time makes superfluous. */
+    sweep(options?: CallOptions): Promise<Swept>
+    /** Recovers and sweeps again and again, one process a store, until `signal` fires or the store is closed. */
+    run(options?: MaintenanceOptions): Promise<void>
+  }
   transact<A, E>(program: Tx<A, E>, options?: TransactOptions & CallOptions): Promise<A>
   /** Runs a program that only reads, on one snapshot. */
   read<A, E>(program: Tx<A, E>, options?: CallOptions): Promise<A>
@@ -908,6 +930,15 @@ const open = async <M = Json>(
           }),
         ),
       readers: (session, options) => plainCall(options, () => streams.readers(session)),
+    },
+    maintenance: {
+      recover: (options) => call(options, (own) => maintenance.recover(own)),
+      retention: (options) => call(options, (own) => maintenance.retention(own)),
+      stats: (options) => plainCall(options, maintenance.stats),
+      compactStorage: (options) => plainCall(options, maintenance.compactStorage),
+      sweep: (options) => plainCall(options, maintenance.sweep),
+      // Its signal ends the rounds, and gives no call up.
+      run: async (given) => run(maintenance.run(given), undefined),
     },
     transact: (program, options) => call(options, (own) => storage.transact(program, own)),
     read: (program, options) => plainCall(options, () => storage.read(program)),

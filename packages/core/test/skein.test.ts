@@ -188,6 +188,11 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["streams.publish", ["s", { data: 1 }], "options"],
   ["streams.reserve", ["s"], "options"],
   ["streams.readers", ["s"], "options"],
+  ["maintenance.recover", [], "options"],
+  ["maintenance.retention", [], "options"],
+  ["maintenance.stats", [], "options"],
+  ["maintenance.compactStorage", [], "options"],
+  ["maintenance.sweep", [], "options"],
   ["transact", [noted], "options"],
   ["read", [Tx.succeed(1)], "options"],
   ["run", [Effect.succeed(1)], "options"],
@@ -209,6 +214,7 @@ const plain = new Set([
   "queue.count",
   ...["summary", "watch", "verify"].map((verb) => `usage.${verb}`),
   ...["resume", "publish", "reserve", "readers"].map((verb) => `streams.${verb}`),
+  ...["recover", "retention", "stats", "compactStorage", "sweep"].map((verb) => `maintenance.${verb}`),
   "read",
   "run",
 ])
@@ -242,8 +248,9 @@ const firstOf = async (values: AsyncIterable<unknown>): Promise<unknown> => {
 describe("wrong input", () => {
   it("API-06 every method is known to these tests", async () => {
     const { skein } = await opened()
-    // `queue.work` goes on until its signal fires: it has a test of its own.
-    assert.sameMembers([...methodsOf(skein).keys()], [...methods.map(([name]) => name), "queue.work", "close"])
+    // These go on until their signal fires: they have tests of their own.
+    const lasting = ["queue.work", "maintenance.run"]
+    assert.sameMembers([...methodsOf(skein).keys()], [...methods.map(([name]) => name), ...lasting, "close"])
     await skein.close()
   })
 

@@ -1,7 +1,7 @@
 /**
  * Participants: those who keep something of sessions outside of the store, and have to be told when one is deleted.
  */
-import type * as Effect from "effect/Effect"
+import type { Answer } from "../host.ts"
 
 /** A session that is gone, as those are told of it who keep something of it outside of the store. */
 export interface DeletedSession {
@@ -18,5 +18,5 @@ export interface DeleteParticipant {
    * Removes what it keeps of a session. It is asked when nothing of the session is left in the store, and again, by
    * `recover`, until all participants have succeeded: also after a crash, so that it may be asked for what it has removed.
    */
-  readonly onDelete: (session: DeletedSession) => void | PromiseLike<void> | Effect.Effect<unknown, unknown>
+  readonly onDelete: (session: DeletedSession) => Answer<unknown>
 }

@@ -61,12 +61,37 @@ export const mark = fn(function* (tx, scope: Scope, sessionId: string, { erase, 
   const family = yield* readFamily(session)
   const running = force ? undefined : family.internal.find(({ activeTurn }) => activeTurn !== undefined)
   if (running !== undefined) return yield* tx.fail(runActive(running, running.activeTurn!))
-  const ids = new Set(family.internal.map(({ id }) => id))
+  return yield* markFamily(session, family, erase, now)
+})
+
+/** Marks a session that is still as it was when it was judged, with all that goes with it; `undefined`: it is not. */
+export const markUnused = fn(function* (
+  tx,
+  scope: Scope,
+  sessionId: string,
+  isUnused: (row: Readonly<SessionRow>) => boolean,
+  now: number,
+) {
+  const session = yield* tx.get(SessionTable, [sessionId])
+  if (session === undefined || !isSeen(scope, session)) return undefined
+  const family = yield* readFamily(session)
+  if (family.others.length > 0 || !family.internal.every(isUnused)) return undefined
+  return yield* markFamily(session, family, false, now)
+})
+
+interface Family {
+  /** The session, and what goes with it. */
+  readonly internal: ReadonlyArray<Readonly<SessionRow>>
+  readonly others: ReadonlyArray<Readonly<SessionRow>>
+}
+
+const markFamily = fn(function* (tx, session: SessionRow, { internal, others }: Family, erase: boolean, now: number) {
+  const ids = new Set(internal.map(({ id }) => id))
   const parentId = session.parentId !== undefined && !ids.has(session.parentId) ? session.parentId : undefined
-  const going = yield* planMarks(family.internal.slice(0, maxMarked))
+  const going = yield* planMarks(internal.slice(0, maxMarked))
   applyMarks(tx, going, { now, parentId, erase })
-  moveUp(tx, family.others.slice(0, maxMarked), parentId, now)
-  const marked: Marked = { deleted: family.internal.map(concerned), moved: family.others.map(concerned) }
+  moveUp(tx, others.slice(0, maxMarked), parentId, now)
+  const marked: Marked = { deleted: internal.map(concerned), moved: others.map(concerned) }
   return marked
 })
 
@@ -89,7 +114,8 @@ const readFamily = fn(function* (_tx, session: SessionRow) {
       last = children.last
     } while (last !== undefined)
   }
-  return { internal, others }
+  const family: Family = { internal, others }
+  return family
 })
 
 interface Children {

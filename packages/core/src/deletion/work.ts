@@ -2,14 +2,15 @@
  * Going on with deletions: step by step, until nothing of a session is left, and those who keep something of it elsewhere
  * have been told.
  */
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { asked, problemOf } from "../host.ts"
 import type { SkeinSettings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import type { Storage } from "../storage/storage.ts"
 import type { TombstoneRow } from "./model.ts"
-import type { DeletedSession, DeleteParticipant } from "./participant.ts"
+import type { DeletedSession } from "./participant.ts"
 import * as program from "./program.ts"
 import type { Pending } from "./program.ts"
 
@@ -38,8 +39,8 @@ export const deletionWork = (storage: Storage["Service"], settings: SkeinSetting
     const session: DeletedSession = { sessionId: id, deletedAt, ...(owner !== undefined && { owner }) }
     const failures: Array<ParticipantFailure> = []
     for (const { name, onDelete } of settings.onDelete) {
-      const reason = yield* asked(() => onDelete(session))
-      if (reason !== undefined) failures.push({ name, sessionId: id, reason })
+      const exit = yield* Effect.result(asked(() => onDelete(session)))
+      if (Result.isFailure(exit)) failures.push({ name, sessionId: id, reason: problemOf(exit.failure) })
     }
     return failures
   })
@@ -76,13 +77,3 @@ export const deletionWork = (storage: Storage["Service"], settings: SkeinSetting
 
   return { proceed, resume }
 }
-
-/** Asks a participant, and says why it failed, if it did. */
-const asked = (ask: () => ReturnType<DeleteParticipant["onDelete"]>): Effect.Effect<string | undefined> =>
-  Effect.suspend(() => {
-    const answer = ask()
-    return Effect.isEffect(answer) ? answer : Effect.tryPromise({ try: async () => answer, catch: (thrown) => thrown })
-  }).pipe(
-    Effect.sandbox,
-    Effect.match({ onSuccess: () => undefined, onFailure: (cause) => String(Cause.squash(cause)) }),
-  )

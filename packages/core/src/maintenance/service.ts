@@ -13,7 +13,7 @@ import * as z from "zod/mini"
 import { makeForks } from "../fork/making.ts"
 import { deletionWork } from "../deletion/work.ts"
 import { Ids, isId } from "../id.ts"
-import { checkInput } from "../input.ts"
+import { checkInput, isSignal } from "../input.ts"
 import { makeFileRewinds } from "../rewind/files.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
@@ -24,6 +24,17 @@ import type { Asked } from "../turn/liveness.ts"
 import { findRunning } from "../turn/program.ts"
 import type { Dead, RunningPlace } from "../turn/program.ts"
 import { endDead } from "./program.ts"
+import { makeRetention } from "./retention.ts"
+import type { RetentionOptions, Retained } from "./retention.ts"
+import { makeKeeping } from "./run.ts"
+import { storeStats } from "./stats.ts"
+import type { StoreStats } from "./stats.ts"
+import { makeSweep } from "./sweep.ts"
+import type { Swept } from "./sweep.ts"
+
+export type { Dispensable, RetentionOptions, Retained } from "./retention.ts"
+export type { StoreStats, TableStats } from "./stats.ts"
+export type { Swept } from "./sweep.ts"
 
 export interface RecoverOptions {
   /** Sessions whose turns are left alone, whatever they look like. At most 1,000. */
@@ -43,6 +54,21 @@ export interface Recovered {
   readonly restored?: ReadonlyArray<string>
 }
 
+/** What compacting did. Without sizes the engine does not say what it takes. */
+export interface CompactedStorage {
+  /** Whether the engine can give room back at all. */
+  readonly compacted: boolean
+  readonly before?: number
+  readonly after?: number
+}
+
+export interface RunOptions {
+  /** How long to wait after each round, in milliseconds, 1,000 or more. Default 60,000. */
+  readonly every?: number
+  /** Ends it after the round that is under way. */
+  readonly signal?: AbortSignal
+}
+
 export class Maintenance extends Context.Service<
   Maintenance,
   {
@@ -55,6 +81,39 @@ export class Maintenance extends Context.Service<
      * @see TRN-05, DEL-01
      */
     readonly recover: (options?: RecoverOptions) => Effect.Effect<Recovered, InvalidInput | StorageError>
+    /**
+     * Deletes sessions that have been left alone for long, or are too many: none, unless a limit is given. What runs, has
+     * something in its queue, or started a session that stays is never touched, nor is what is pinned unless that is asked
+     * for.
+     *
+     * @see DEL-04
+     *
+     * @example
+     * const { sessions } = yield* maintenance.retention({ maxAge: 30 * 24 * 60 * 60 * 1_000, dryRun: true })
+     */
+    readonly retention: (options?: RetentionOptions) => Effect.Effect<Retained, InvalidInput | StorageError>
+    /** Where the bytes of the store are. Reads all of it, page by page. */
+    readonly stats: () => Effect.Effect<StoreStats, InvalidInput | StorageError>
+    /**
+     * Gives room back to the system that is free in the store, where the engine can; what the store took before and takes
+     * now. It may take long, and nothing else is done meanwhile.
+     */
+    readonly compactStorage: () => Effect.Effect<CompactedStorage, StorageError>
+    /**
+     * Takes away what time makes superfluous: items of queues that have expired, receipts of operations, changes of files
+     * that are older than a week, blobs that nothing uses.
+     */
+    readonly sweep: () => Effect.Effect<Swept, InvalidInput | StorageError>
+    /**
+     * Recovers and sweeps, at once and then again and again, until it is interrupted, `signal` fires, or the store is
+     * closed. Of all who do so on one store one is at it; the others wait until that one is gone.
+     *
+     * @see DEL-06
+     *
+     * @example
+     * yield* Effect.forkScoped(maintenance.run({ every: 60_000 }))
+     */
+    readonly run: (options?: RunOptions) => Effect.Effect<void, InvalidInput | StorageError>
   }
 >()("@skein/core/maintenance/Maintenance") {
   static readonly layer = Layer.effect(
@@ -110,10 +169,42 @@ export class Maintenance extends Context.Service<
         return recovered
       })
 
-      return Maintenance.of({ recover: (options) => span("skein.maintenance.recover")(recover(options)) })
+      const retention = makeRetention(storage, settings, deletions)
+      const sweep = makeSweep(storage, settings)
+
+      const compactStorage = Effect.gen(function* () {
+        const before = yield* storage.space
+        const compacted = yield* storage.compact
+        const after = yield* storage.space
+        const answer: CompactedStorage = {
+          compacted,
+          ...(before !== undefined && after !== undefined && { before: before.bytes, after: after.bytes }),
+        }
+        return answer
+      })
+
+      const round = Effect.andThen(recover(), sweep)
+      const keepUp = makeKeeping({ storage, instance }, round)
+
+      return Maintenance.of({
+        recover: (options) => span("skein.maintenance.recover")(recover(options)),
+        retention: (options) => span("skein.maintenance.retention")(retention(options)),
+        stats: () => span("skein.maintenance.stats")(storeStats(storage)),
+        compactStorage: () => span("skein.maintenance.compactStorage")(compactStorage),
+        sweep: () => span("skein.maintenance.sweep")(sweep),
+        run: Effect.fnUntraced(function* (given = {}) {
+          const { every = 60_000, signal } = yield* checkInput(RunOptionsInput, given, "options")
+          yield* keepUp(every, signal)
+        }),
+      })
     }),
   )
 }
+
+const RunOptionsInput = z.strictObject({
+  every: z.optional(z.number().check(z.gte(1_000))),
+  signal: z.optional(z.custom<AbortSignal>(isSignal, "must be an AbortSignal")),
+})
 
 /** How many turns are ended in one commit. */
 const batchSize = 100

@@ -73,6 +73,7 @@ export const QueueItemTable = table("queue_item", {
   indexes: {
     byOrder: index(text("sessionId"), int("order")),
     byExpiry: index(text("sessionId"), int("expiresAt")),
+    byEnd: index(int("expiresAt")),
     byClaim: index(text("sessionId"), int("claimedUntil")),
     byDedupe: index(text("sessionId"), text("dedupe")),
   },

@@ -140,6 +140,12 @@ export interface RunOptions {
   readonly durability: Durability
 }
 
+/** What a store takes, and how much of that is free, in bytes. */
+export interface Space {
+  readonly bytes: number
+  readonly free: number
+}
+
 /** An open store. */
 export interface Engine {
   /**
@@ -157,6 +163,10 @@ export interface Engine {
    * Run only while somebody listens. Absent: the commits of others are not noticed.
    */
   readonly watch?: (changed: () => void) => Effect.Effect<never>
+  /** What the store takes, and how much of it is free, in bytes. Absent: the engine does not say. */
+  readonly space?: Effect.Effect<Space, StorageReason>
+  /** Gives room back that is free. It may take long, and nothing else is done meanwhile. Absent: there is none to give. */
+  readonly compact?: Effect.Effect<void, StorageReason>
   /** Releases everything. Called once, after the last run has ended. */
   readonly close: Effect.Effect<void>
 }

@@ -15,6 +15,7 @@ export type {
   ReadStep,
   RowWrite,
   RunOptions,
+  Space,
   StoredRow,
   WriteStep,
 } from "./backend.ts"

@@ -18,7 +18,7 @@ import { parseInput } from "../input.ts"
 import { WriteOptionsInput } from "../write-options.ts"
 import type { TransactOptions } from "../write-options.ts"
 import { Backend } from "./backend.ts"
-import type { Capabilities, Durability, Engine, WriteStep } from "./backend.ts"
+import type { Capabilities, Durability, Engine, WriteStep, Space } from "./backend.ts"
 import { makeChangeFeed } from "./changes.ts"
 import type { Change, ChangedRow, WatchOthers } from "./changes.ts"
 import { Closed, InvalidInput, StorageError } from "./error.ts"
@@ -72,6 +72,10 @@ export class Storage extends Context.Service<
     readonly observe: (listener: NoticeListener) => Effect.Effect<void, never, Scope.Scope>
     /** The tables that the store was opened with. */
     readonly tables: ReadonlyArray<AnyTable>
+    /** What the store takes, and how much of that is free; `undefined`: the engine does not say. */
+    readonly space: Effect.Effect<Space | undefined, StorageError>
+    /** Gives room back that is free, and says whether the engine can. Nothing else is done meanwhile. */
+    readonly compact: Effect.Effect<boolean, StorageError>
     /** The engine's locks, where it has any. */
     readonly locks: Locks | undefined
     /** Whether calls are taken: false once it is being closed. */
@@ -138,7 +142,24 @@ export const makeStorage = (
     const close = Effect.andThen(connected.refuseCalls, release)
     yield* Effect.addFinalizer(() => close)
     const locks = engine.locks && locksOf(engine.locks, busyBudget)
-    return Storage.of({ capabilities, transact, read, changes, observe, tables: schema.tables, locks, isOpen, close })
+    const whileOpen = <A>(operation: "read" | "commit", work: Effect.Effect<A, StorageReason>) =>
+      Effect.flatMap(isOpen, (isTaken) => (isTaken ? work : Effect.fail(new Closed({})))).pipe(
+        (once) => retryWhileBusy(once, (reason) => reason._tag === "Busy", busyBudget),
+        Effect.mapError((reason) => new StorageError({ operation, reason })),
+      )
+    return Storage.of({
+      capabilities,
+      transact,
+      read,
+      changes,
+      observe,
+      tables: schema.tables,
+      space: whileOpen("read", engine.space ?? Effect.succeed(undefined)),
+      compact: whileOpen("commit", Effect.as(engine.compact ?? Effect.void, engine.compact !== undefined)),
+      locks,
+      isOpen,
+      close,
+    })
   })
 
 interface Connection {

@@ -245,7 +245,7 @@ const removed: ReadonlyArray<Law> = [
         for (let n = 0; n < 600; n++) yield* note(id, `n${n}`)
       }
       const { failures } = yield* remove("s").pipe(atTime(5))
-      equal(failures, [{ name: "files", sessionId: "s", reason: "Error: not yet" }])
+      equal(failures, [{ name: "files", sessionId: "s", reason: "not yet" }])
       equal((yield* everything)["note"]!.length, 600)
       equal(told, ["search s"])
       isReady = true

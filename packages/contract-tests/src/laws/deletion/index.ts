@@ -4,6 +4,12 @@
 import type { Law } from "../../law.ts"
 import { deleteLaws } from "./delete.ts"
 import { deletionHistoryLaws } from "./histories.ts"
+import { maintenanceLaws } from "./maintenance.ts"
 import { pruneLaws } from "./prune.ts"
 
-export const deletionLaws: ReadonlyArray<Law> = [...deleteLaws, ...pruneLaws, ...deletionHistoryLaws]
+export const deletionLaws: ReadonlyArray<Law> = [
+  ...deleteLaws,
+  ...pruneLaws,
+  ...maintenanceLaws,
+  ...deletionHistoryLaws,
+]
