@@ -29,6 +29,8 @@ export interface Progress {
 export interface ImportOptions {
   /** Called after each session. */
   readonly onProgress?: (progress: Progress) => void
+  /** Brings in again what was deleted here. Default `false`: it stays deleted. */
+  readonly restore?: boolean
 }
 
 /**
@@ -48,14 +50,14 @@ export const importAll = (
 ): Effect.Effect<ImportReport, SourceFailed | StorageError | InvalidInput, Storage> =>
   Effect.scoped(Effect.flatMap(source, (opened) => importFrom(opened, options))).pipe(Effect.provide(Imports.layer))
 
-const importFrom = Effect.fnUntraced(function* (source: Source, { onProgress }: ImportOptions) {
+const importFrom = Effect.fnUntraced(function* (source: Source, { onProgress, restore = false }: ImportOptions) {
   const found = yield* Stream.runCollect(source.discover)
   const sessions = found.filter((item): item is Found => !isRemark(item))
   let done = 0
   const reports = yield* Effect.forEach(
     sessions,
     (one) =>
-      Effect.tap(importSession(source, one), (session) =>
+      Effect.tap(importSession(source, one, restore), (session) =>
         Effect.sync(() => onProgress?.({ session, done: ++done, total: sessions.length })),
       ),
     { concurrency: atOnce },
@@ -66,13 +68,16 @@ const importFrom = Effect.fnUntraced(function* (source: Source, { onProgress }: 
 /** How many sessions are brought in side by side, so that their commits share a flush to disk. */
 const atOnce = 4
 
-const importSession = Effect.fnUntraced(function* (source: Source, { fingerprint, id }: Found) {
+const importSession = Effect.fnUntraced(function* (source: Source, { fingerprint, id }: Found, restore: boolean) {
   const imports = yield* Imports
   const origin = { source: source.name, converter: source.converter }
   const record = yield* imports.record(source.name, id)
   if (record !== undefined && isCurrent(record, source, fingerprint)) return unchanged(id, record)
+  const stays = record?.status === "deleted" && !(restore && (yield* imports.restore(source.name, id)))
+  if (stays) return deleted(id, record)
   return yield* Effect.catch(bringSession(source, id), (error) => {
     if (error._tag === "StorageError" && endsAll(error)) return Effect.fail(error)
+    if (error._tag === "SessionDeleted") return Effect.succeed(deleted(id, record))
     return Effect.as(imports.fail(origin, id, error.message), failed(id, record, error.message))
   })
 })
@@ -104,6 +109,15 @@ const unchanged = (id: string, { deleted, messages, remarks, sessionId, stored }
     messages: { source: messages, stored, added: 0, deleted },
     remarks,
   })
+
+/** A session that was deleted here: none of it is missing. */
+const deleted = (id: string, record: ImportRecord | undefined): SessionReport => ({
+  id,
+  outcome: "deleted",
+  messages: { source: record?.messages ?? 0, stored: 0, added: 0, deleted: record?.messages ?? 0 },
+  remarks: [],
+  partial: false,
+})
 
 const failed = (id: string, record: ImportRecord | undefined, error: string): SessionReport =>
   withPartial({

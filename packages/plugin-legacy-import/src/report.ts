@@ -6,8 +6,11 @@
  */
 import type { Remark } from "@skein/core/import"
 
-/** `failed`: it is not here, or not what is new of it; the remark says why. It is tried again next time. */
-export type Outcome = "created" | "updated" | "unchanged" | "failed"
+/**
+ * `failed`: it is not here, or not what is new of it; the remark says why. It is tried again next time. `deleted`: it was
+ * here, and somebody has deleted it.
+ */
+export type Outcome = "created" | "updated" | "unchanged" | "failed" | "deleted"
 
 /** How many messages the source has, how many of them are here, and how many of those are new. */
 export interface MessageCounts {
@@ -55,7 +58,7 @@ export const summarise = (
   sessions: ReadonlyArray<SessionReport>,
   remarks: ReadonlyArray<Remark>,
 ): ImportReport => {
-  const outcomes = { created: 0, updated: 0, unchanged: 0, failed: 0 }
+  const outcomes = { created: 0, updated: 0, unchanged: 0, failed: 0, deleted: 0 }
   const messages = { source: 0, stored: 0, added: 0, deleted: 0 }
   for (const session of sessions) {
     outcomes[session.outcome]++

@@ -45,7 +45,7 @@ describe("a database written by opencode 1.18", () => {
       source: "opencode",
       partial: false,
       remarks: [],
-      outcomes: { created: expected.totals["session"], updated: 0, unchanged: 0, failed: 0 },
+      outcomes: { created: expected.totals["session"], updated: 0, unchanged: 0, failed: 0, deleted: 0 },
       messages: { source: expected.totals["message"], stored: expected.totals["message"], added: 47, deleted: 0 },
     })
   })
@@ -274,7 +274,7 @@ describe("importing again", () => {
     const report = await importInto(skein, database)
 
     expect(report).toMatchObject({
-      outcomes: { created: 1, updated: 2, unchanged: 9, failed: 0 },
+      outcomes: { created: 1, updated: 2, unchanged: 9, failed: 0, deleted: 0 },
       messages: { source: 50, stored: 50, added: 3 },
       partial: false,
     })
@@ -284,6 +284,26 @@ describe("importing again", () => {
       "mine",
       "msg_new2",
     ])
+  })
+
+  it("DEL-03 what was deleted here stays so, until it is to be restored", async () => {
+    const database = copyOfFixture()
+    const skein = await openStore()
+    await importInto(skein, database)
+    const id = scenario["kill"]!
+    const before = await shownIn(skein, id)
+    await skein.sessions.delete(id)
+    alter(database, `UPDATE session SET title = 'Theirs', time_updated = 1796027900000 WHERE id = '${id}'`)
+
+    expect(await importInto(skein, database)).toMatchObject({
+      outcomes: { created: 0, updated: 0, failed: 0, deleted: 1 },
+      partial: false,
+    })
+    await expect(skein.sessions.get(id)).rejects.toMatchObject({ _tag: "SessionDeleted" })
+
+    const restored = await skein.run(importAll(opencode({ database }), { restore: true }))
+    expect(restored).toMatchObject({ outcomes: { created: 1, deleted: 0 }, partial: false })
+    expect(await shownIn(skein, id)).toEqual(before)
   })
 
   it("IMP-03 what was unfinished comes in its later version", async () => {

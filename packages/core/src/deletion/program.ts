@@ -163,7 +163,11 @@ const applyMarks = (
     tx.remove(SessionTable, [id])
     tx.insert(TombstoneTable, tombstone)
     for (const row of imports) {
-      tx.update(ImportTable, [row.owner, row.source, row.session], (one): ImportRow => ({ ...one, status: "deleted" }))
+      tx.update(ImportTable, [row.owner, row.source, row.session], (one): ImportRow => ({
+        ...one,
+        status: "deleted",
+        deletedAt: now,
+      }))
     }
     notify(tx, { _tag: "SessionWasDeleted", sessionId: id, deletedAt: now })
   }

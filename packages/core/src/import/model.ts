@@ -58,6 +58,10 @@ export const ImportRow = z.object({
   /** Why the last attempt failed. */
   error: z.optional(z.string()),
   importedAt: z.number(),
+  /** When it was deleted here. Absent: it was not, or was let in again. */
+  deletedAt: z.optional(z.number()),
+  /** How often it was let in again after it was deleted: each time as a conversation of its own. Absent: never. */
+  restored: z.optional(z.number()),
 })
 export type ImportRow = z.output<typeof ImportRow>
 

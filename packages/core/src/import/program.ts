@@ -7,6 +7,7 @@
  * only while it is as the last import left it.
  */
 import * as Data from "effect/Data"
+import { TombstoneTable } from "../deletion/model.ts"
 import { applyNewMove, planLeaving, planMove } from "../head/program.ts"
 import type { Stand } from "../head/program.ts"
 import { BranchTable, EntryTable, noFacts, root, TreeTable } from "../message/model.ts"
@@ -358,12 +359,37 @@ const writeRecord = (tx: Handle, before: Readonly<ImportRow> | undefined, row: I
   else tx.update(ImportTable, [row.owner, row.source, row.session], () => row)
 }
 
+/** Lets a session come in again that was deleted here, as if it were new; false: it was not, or is not gone yet. */
+export const restore = fn(function* (tx, ledger: LedgerKey, now: number) {
+  const row = yield* find(ledger)
+  if (row?.status !== "deleted") return false
+  const mark = yield* tx.get(TombstoneTable, [row.localId])
+  if (mark?.leftSince !== undefined) return false
+  tx.remove(TombstoneTable, [row.localId])
+  tx.update(ImportTable, [row.owner, row.source, row.session], ({ converter, localId, restored = 0 }): ImportRow => ({
+    ...ledger,
+    localId,
+    converter,
+    status: "discovered",
+    messages: 0,
+    stored: 0,
+    deleted: 0,
+    remarks: [],
+    lost: false,
+    importedAt: now,
+    restored: restored + 1,
+  }))
+  return true
+})
+
 /** Notes that an attempt failed. What an earlier one brought stays, and the next one tries again. */
 export const fail = fn(function* (
   tx,
   failed: LedgerKey & Pick<ImportRow, "localId" | "converter" | "error" | "importedAt">,
 ) {
   const before = yield* find(failed)
+  // What was deleted stays so, whatever else becomes of it.
+  if (before?.status === "deleted") return
   writeRecord(tx, before, {
     messages: 0,
     stored: 0,

@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import { deletionWork } from "../deletion/work.ts"
 import { isId } from "../id.ts"
 import { checkInput, checkJson } from "../input.ts"
 import { measured } from "../message/large.ts"
@@ -25,7 +26,8 @@ import { newProject } from "../project/program.ts"
 import { locate, workspaceFields } from "../project/workspace.ts"
 import { freshSession } from "../session/fresh.ts"
 import { previewOf } from "../session/preview.ts"
-import type { IdConflict, SessionDeleted } from "../session/program.ts"
+import { SessionDeleted } from "../session/program.ts"
+import type { IdConflict } from "../session/program.ts"
 import { Settings } from "../settings.ts"
 import type { InvalidInput, StorageError } from "../storage/error.ts"
 import { key } from "../storage/key.ts"
@@ -120,6 +122,13 @@ export class Imports extends Context.Service<
       E | InvalidInput | IdConflict | SessionDeleted | ImportFailed | RunActive | StorageError,
       R
     >
+    /**
+     * Lets a session come in again that was deleted here: the next `bring` brings all of it, under the id that it had.
+     *
+     * @returns whether there was anything to let in; false also where its deletion cannot come to its end now
+     * @see DEL-03
+     */
+    readonly restore: (source: string, sessionId: string) => Effect.Effect<boolean, InvalidInput | StorageError>
     /** Notes that a session could not be brought, for whoever asks later. The next attempt is made all the same. */
     readonly fail: (
       origin: Origin,
@@ -145,14 +154,19 @@ export class Imports extends Context.Service<
       const checkSource = (source: string) => checkInput(SourceName, source, "source")
 
       /** The session as it would be here if nothing of it were. */
-      const arrivalOf = Effect.fnUntraced(function* (source: string, session: CheckedSession, now: number) {
+      const arrivalOf = Effect.fnUntraced(function* (
+        source: string,
+        session: CheckedSession,
+        record: Readonly<ImportRow> | undefined,
+        now: number,
+      ) {
         const { fingerprint: _, head: _head, messages: _messages, parentId, workspace: dir, ...fields } = session
         const workspace = dir === undefined ? undefined : yield* locate(settings.paths, dir)
         const project = newProject(workspace, settings.owner, now)
         const draft = freshSession({
           ...copyOf(fields),
           id: ids.session(source, session.id),
-          treeId: ids.tree(source, session.id),
+          treeId: ids.tree(source, session.id, record?.restored ?? 0),
           origin: source,
           projectId: project.id,
           ...(settings.owner !== undefined && { owner: settings.owner }),
@@ -236,8 +250,15 @@ export class Imports extends Context.Service<
         yield* checkSource(source)
         const session = yield* checkInput(ImportedSessionInput, given, "session")
         if (session.metadata !== undefined) yield* checkJson(session.metadata, "session.metadata")
-        const arrival = yield* arrivalOf(source, session, yield* Clock.currentTimeMillis)
-        const known = (yield* storage.read(program.find(arrival.ledger)))?.last
+        const before = yield* storage.read(program.find(ledgerKey(source, session.id)))
+        if (before?.status === "deleted") {
+          return yield* new SessionDeleted({
+            sessionId: before.localId,
+            deletedAt: before.deletedAt ?? before.importedAt,
+          })
+        }
+        const arrival = yield* arrivalOf(source, session, before, yield* Clock.currentTimeMillis)
+        const known = before?.last
         const first = yield* walk(source, arrival, messages, known)
         const goesOnElsewhere = !first.fresh && first.missing > 0
         const walked = goesOnElsewhere ? yield* walk(source, arrival, messages, undefined) : first
@@ -255,6 +276,7 @@ export class Imports extends Context.Service<
           lost: walked.remarks.some(({ kind }) => kind === "lost"),
           ...(walked.lastRead !== undefined && { last: walked.lastRead }),
           importedAt,
+          ...(before?.restored !== undefined && { restored: before.restored }),
         }
         const wanted = typeof session.head === "string" ? localId(source, session.head) : session.head
         const publishing = program.publish(settings, arrival, record, { wanted, last: walked.last }, importedAt)
@@ -291,6 +313,14 @@ export class Imports extends Context.Service<
         }),
         bring: (origin, session, messages) =>
           span("skein.import.bring", { "skein.source": origin.source })(bring(origin, session, messages)),
+        restore: Effect.fnUntraced(function* (source, sessionId) {
+          yield* checkSource(source)
+          const ledger = ledgerKey(source, sessionId)
+          const row = yield* storage.read(program.find(ledger))
+          if (row?.status !== "deleted") return false
+          yield* deletionWork(storage, settings).proceed([row.localId])
+          return yield* storage.transact(program.restore(ledger, yield* Clock.currentTimeMillis))
+        }),
         fail: Effect.fnUntraced(function* ({ converter, source }, sessionId, reason) {
           yield* checkSource(source)
           const importedAt = yield* Clock.currentTimeMillis
@@ -314,7 +344,9 @@ const localIds = (owner: string | undefined) => {
   return {
     session: (source: string, id: string) =>
       owner === undefined ? localId(source, id) : `imp_${digestOf(source, id)}`,
-    tree: (source: string, id: string) => `tree_${digestOf(source, id)}`,
+    // What was let in again shares nothing with what forks may have kept of it.
+    tree: (source: string, id: string, restored: number) =>
+      `tree_${digestOf(source, id)}${restored === 0 ? "" : `_${restored}`}`,
   }
 }
 

@@ -2,10 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { Deletions } from "../../src/deletion/service.ts"
+import { Forks } from "../../src/fork/service.ts"
 import { Heads } from "../../src/head/service.ts"
 import { History } from "../../src/history/service.ts"
 import { Imports } from "../../src/import/service.ts"
 import type { ImportedMessage, ImportedSession } from "../../src/import/service.ts"
+import { Maintenance } from "../../src/maintenance/service.ts"
 import { Messages } from "../../src/message/service.ts"
 import { layer } from "../../src/services.ts"
 import { Skein } from "../../src/skein.ts"
@@ -224,6 +227,58 @@ describe("bringing a session in", () => {
       const error = yield* Effect.flip(bring([], { title: " ".repeat(3) }))
       assert.deepInclude(error, { _tag: "InvalidInput", field: "session.title" })
       assert.strictEqual((yield* Effect.flip(session()))._tag, "SessionNotFound")
+    }).pipe(Effect.provide(services())),
+  )
+})
+
+describe("a session that was deleted here", () => {
+  const remove = (id = "ses_a") => Deletions.use((deletions) => deletions.delete(id))
+  const record = Imports.use((imports) => imports.record("other", "ses_a"))
+  const restore = Imports.use((imports) => imports.restore("other", "ses_a"))
+
+  it.effect("DEL-03 does not come back, also when that is forgotten, unless it is told to", () =>
+    Effect.gen(function* () {
+      yield* bring(["m1", "m2"])
+      assert.isFalse(yield* restore)
+      yield* remove()
+      assert.strictEqual((yield* record)?.status, "deleted")
+      for (const forgets of [false, true]) {
+        if (forgets) yield* Deletions.use((deletions) => deletions.forget("ses_a"))
+        assert.strictEqual((yield* Effect.flip(bring(["m1", "m2", "m3"])))._tag, "SessionDeleted")
+        yield* Imports.use((imports) => imports.fail(origin, "ses_a", "unreadable"))
+        assert.strictEqual((yield* record)?.status, "deleted")
+        assert.strictEqual((yield* Sessions.use((sessions) => sessions.list())).sessions.length, 0)
+      }
+      assert.isTrue(yield* restore)
+      assert.deepInclude(yield* bring(["m1", "m2", "m3"]), { outcome: "created", added: 3, sessionId: "ses_a" })
+      assert.deepStrictEqual(yield* shown(), ["m1", "m2", "m3"])
+      assert.deepInclude(yield* bring(["m1", "m2", "m3", "m4"]), { outcome: "updated", added: 1 })
+    }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("DEL-03 and that lives on in a fork comes back as a conversation of its own", () =>
+    Effect.gen(function* () {
+      yield* bring(["m1", "m2"])
+      const fork = yield* Forks.use((forks) => forks.fork("ses_a", { at: "m2" }))
+      yield* remove()
+      yield* restore
+      assert.deepInclude(yield* bring(["m1", "m2", "m3"]), { outcome: "created", added: 3 })
+      yield* remove(fork.id)
+      assert.deepStrictEqual(yield* shown(), ["m1", "m2", "m3"])
+    }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("DEL-03 takes along what is staged of it", () =>
+    Effect.gen(function* () {
+      yield* bring(["m1"])
+      const [description, messages] = sourceOf(["m1", "m2", "m3"])
+      const torn = Stream.concat(messages, Stream.fail("the disk is gone"))
+      const imports = yield* Imports
+      yield* Effect.flip(imports.bring(origin, description, torn))
+      yield* remove()
+      const stats = yield* Maintenance.use((maintenance) => maintenance.stats())
+      const left = stats.tables.filter(({ rows }) => rows > 0).map(({ table }) => table)
+      assert.sameMembers(left, ["project", "import_record", "tombstone"])
     }).pipe(Effect.provide(services())),
   )
 })

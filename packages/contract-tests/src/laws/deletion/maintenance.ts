@@ -135,7 +135,7 @@ export const maintenanceLaws: ReadonlyArray<Law> = [
       ])
     }).pipe(withServices(store, { fileHistory }))
   }),
-  law("A77 DEL-06 ATT-01 two hundred sessions leave nothing but marks and what their calls cost", (store) =>
+  law("A77 DEL-06 two hundred sessions leave nothing but marks and what their calls cost", (store) =>
     Effect.gen(function* () {
       yield* begin("first")
       yield* Deletions.use((deletions) => deletions.delete("first"))
