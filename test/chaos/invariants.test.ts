@@ -141,6 +141,8 @@ const damagesOfTurns: Readonly<Record<string, Damage>> = {
   "a turn runs and is over": { turns: (row) => ({ ...row, runningSince: row.startedAt }) },
   "a turn has no end": { turns: ({ endedAt: _endedAt, ...row }) => row },
   "a turn ended before it began": { turns: (row) => (row.endedAt ? { ...row, endedAt: row.startedAt - 1 } : row) },
+  "nobody says how long a turn ran": { turns: ({ duration: _duration, ...row }) => row },
+  "a turn ran for longer than there was time": { turns: (row) => ({ ...row, duration: 60_000_000 }) },
   "a turn is said to have broken": { turns: (row) => ({ ...row, broken: row.epoch }) },
   "a turn has an error and did not fail": { turns: (row) => ({ ...row, error: { message: "which one?" } }) },
   "a draft is of nobody": {

@@ -97,15 +97,19 @@ const fits = ({ activeTurn, status }: SessionRow, last: TurnRow | undefined): bo
 
 // Rows of turns
 
+const isWithin = (value: number, least: number, most: number): boolean => value >= least && value <= most
+
 const rowProblems = (turn: TurnRow): ReadonlyArray<string> => {
   const name = nameOf(turn)
-  const { endedAt, epoch, outcome, startedAt } = turn
+  const { duration, endedAt, epoch, outcome, startedAt } = turn
   const isOver = outcome !== undefined
   const isBroken = outcome === "failed" || outcome === "aborted" || outcome === "interrupted"
   return [
     ...unless(isRunning(turn) !== isOver, `${name} runs and is over, or neither`),
     ...unless((endedAt !== undefined) === isOver, `${name} has ended without an outcome, or the reverse`),
     ...unless(endedAt === undefined || endedAt >= startedAt, `${name} ended before it began`),
+    ...unless((duration === undefined) === !isOver, `${name} is over, and nobody says how long it ran, or the reverse`),
+    ...unless(duration === undefined || isWithin(duration, 0, endedAt! - startedAt), `${name} ran for ${duration} ms`),
     ...differs(`that ${name} broke`, turn.broken, isBroken ? epoch : undefined),
     ...unless((turn.error !== undefined) === (outcome === "failed"), `${name} has the error ${show(turn.error)}`),
   ]

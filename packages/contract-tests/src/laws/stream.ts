@@ -4,7 +4,7 @@
 import { coreSchema, Skein } from "@skein/core"
 import { Messages } from "@skein/core/message"
 import { Relay, Streams } from "@skein/core/stream"
-import type { Frame, RelayService, ResumeQuery } from "@skein/core/stream"
+import type { Frame, RelayService, ResumeQuery, Terminal } from "@skein/core/stream"
 import { Turns } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -169,6 +169,8 @@ export const streamLaws: ReadonlyArray<Law> = [
       const last = frames.at(-1)!
       equal(last.live, false)
       check(last.kind === "turn-terminal" && last.data.error?.message === "no", "the end must say why")
+      const { duration, endedAt, startedAt } = last.data as Terminal
+      equal(duration, endedAt! - startedAt, "how long the turn ran")
       equal(told(yield* all("s")), ["end of t-u1: failed"])
       equal(told(yield* all("s", { afterMessage: "a1" })), ["end of t-u1: failed"])
       equal(yield* readers("s"), 0)

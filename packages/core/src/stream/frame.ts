@@ -94,6 +94,8 @@ export interface Terminal {
   readonly error?: SessionFailure
   readonly startedAt: number
   readonly endedAt?: number
+  /** How long it ran, in milliseconds. */
+  readonly duration?: number
 }
 
 /** What a frame is made of, before it has a cursor. */
@@ -204,12 +206,12 @@ export const draftFrame = (entry: NewEntry): NewFrame => {
 }
 
 export const terminalFrame = (row: TurnRow): NewFrame => {
-  const { endedAt, epoch, error, id, outcome, reason, startedAt } = row
+  const { duration, endedAt, epoch, error, id, outcome, reason, startedAt } = row
   return {
     id: `turn-terminal.${id}`,
     kind: "turn-terminal",
     turn: id,
-    json: JSON.stringify({ epoch, outcome, reason, error, startedAt, endedAt }),
+    json: JSON.stringify({ epoch, outcome, reason, error, startedAt, endedAt, duration }),
   }
 }
 

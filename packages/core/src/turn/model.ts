@@ -33,6 +33,8 @@ export const TurnRow = z.object({
   start: z.enum(["prompt", "item", "edit", "retry", "answer", "none"]),
   startedAt: z.number(),
   endedAt: z.optional(z.number()),
+  /** How long it ran, in milliseconds: one that was found dead, for as long as anything was heard of it. */
+  duration: z.optional(z.number()),
   /** Absent while it runs. */
   outcome: z.optional(TurnOutcome),
   /** Why it ended so: `crash-recovery`, `taken-over`, or what was said to `abort`. */

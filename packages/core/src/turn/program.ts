@@ -400,17 +400,18 @@ export const applyEnd = (
   settleDrafts(tx, session, cut, cutOf(ending.outcome), now, newest)
   const content = kept && newest(kept.id)
   if (kept !== undefined && content !== undefined) writeDraft(tx, session, kept, content, now)
+  // A turn that was found dead ran for as long as anything was heard of it.
+  const ranUntil = ending.reason === crashRecovery ? active.until - active.lease : now
   const over = isLost(turn)
-    ? ended(turn, activeTurn, ending, now)
-    : tx.update(TurnTable, [session.id, turn.epoch], (row) => ended(row, activeTurn, ending, now))
+    ? ended(turn, activeTurn, ending, ranUntil, now)
+    : tx.update(TurnTable, [session.id, turn.epoch], (row) => ended(row, activeTurn, ending, ranUntil, now))
   if (isLost(turn)) tx.insert(TurnTable, over)
   const row = tx.update(SessionTable, [session.id], (one) => idle(one, activeTurn, ending, kept, now))
   const { revision, status } = row
   if (row.queue?.pause !== undefined && queue?.pause === undefined) {
     notify(tx, { _tag: "QueueChanged", sessionId: session.id, revision, reason: "paused" })
   }
-  // A turn that was found dead ran for as long as anything was heard of it.
-  closeViews(tx, views, ending.reason === crashRecovery ? active.until - active.lease : now, revision)
+  closeViews(tx, views, ranUntil, revision)
   notify(tx, {
     _tag: "StatusChanged",
     sessionId: session.id,
@@ -442,12 +443,14 @@ const ended = (
   turn: TurnRow,
   { first, last }: ActiveTurn,
   { error, outcome, reason }: Ending,
+  ranUntil: number,
   now: number,
 ): TurnRow => {
   const { runningSince: _runningSince, ...rest } = turn
   return {
     ...rest,
     endedAt: Math.max(turn.startedAt, now),
+    duration: Math.max(0, Math.min(ranUntil, now) - turn.startedAt),
     outcome,
     ...(reason !== undefined && { reason }),
     ...(error !== undefined && { error }),

@@ -19,6 +19,8 @@ export interface TurnRecord {
   readonly start: TurnRow["start"]
   readonly startedAt: number
   readonly endedAt?: number
+  /** How long it ran, in milliseconds; one that was found dead ran for as long as anything was heard of it. */
+  readonly duration?: number
   /** Absent while it runs. */
   readonly outcome?: TurnOutcome
   /** Why it ended so: `crash-recovery`, `taken-over`, or what was said to `abort`. */
@@ -36,7 +38,7 @@ export const toTurnRecord = (
   row: Readonly<TurnRow>,
   ids: { readonly first?: string | undefined; readonly last?: string | undefined } = {},
 ): TurnRecord => {
-  const { endedAt, epoch, error, host, id, outcome, owner, reason, sessionId, start, startedAt } = row
+  const { duration, endedAt, epoch, error, host, id, outcome, owner, reason, sessionId, start, startedAt } = row
   return {
     id,
     sessionId,
@@ -47,6 +49,7 @@ export const toTurnRecord = (
     startedAt,
     usage: totalsOf(row.usage),
     ...(endedAt !== undefined && { endedAt }),
+    ...(duration !== undefined && { duration }),
     ...(outcome !== undefined && { outcome }),
     ...(reason !== undefined && { reason }),
     ...(error !== undefined && { error: { ...error } }),

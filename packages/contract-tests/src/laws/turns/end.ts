@@ -92,12 +92,16 @@ export const endLaws: ReadonlyArray<Law> = [
             [statuses[outcome], undefined, outcome !== "aborted", ending.error],
           )
           equal([yield* run(pathOf(id)), after.counts.turns], [["u1", "a1", "a2", "a3"], 1])
-          equal([after.activityAt, turn.endedAt! - turn.startedAt], [before.activityAt + 5_000, 5_000])
+          equal(
+            [after.activityAt, turn.endedAt! - turn.startedAt, turn.duration],
+            [before.activityAt + 5_000, 5_000, 5_000],
+          )
           check(after.revision > before.revision, "the revision must grow")
           const [listed] = yield* run(turnsOf(id))
-          const { endedAt: _endedAt, error: _error, first: _first, last: _last, outcome: _outcome, ...rest } = listed!
-          equal(rest, { ...without(begun), reason: "why" })
-          equal([listed!.outcome, listed!.error, listed!.first, listed!.last], [outcome, ending.error, "u1", "a3"])
+          const { endedAt, error, ...kept } = listed!
+          equal([endedAt, error], [turn.endedAt, ending.error])
+          const ended = { outcome, reason: "why", duration: 5_000, first: "u1", last: "a3" }
+          equal(kept, { ...without(begun), ...ended })
           yield* run(ask(id, "u2"))
           const next = yield* run(session(id))
           equal([next.status, next.error, next.waiting], ["running", undefined, undefined], "what is left of the end")

@@ -117,8 +117,9 @@ export const recoveryLaws: ReadonlyArray<Law> = [
         equal(yield* one.run(pathOf("s")), ["u1"])
         const [turn] = yield* one.run(turnsOf("s"))
         equal(
-          [turn!.outcome, turn!.reason, turn!.endedAt],
-          ["interrupted", "crash-recovery", turn!.startedAt + lease + 1],
+          [turn!.outcome, turn!.reason, turn!.endedAt, turn!.duration],
+          ["interrupted", "crash-recovery", turn!.startedAt + lease + 1, 0],
+          "it was heard of when it began, and no more",
         )
         equal(yield* outcomeOf(one.run(beat("s", 1))), { failed: "StaleTurn" })
       }),
