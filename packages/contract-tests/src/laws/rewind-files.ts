@@ -587,4 +587,36 @@ export const rewindFileLaws: ReadonlyArray<Law> = [
         }
       }),
   ),
+
+  timedLaw(
+    "RWD-05 a rewind that was taken for dead, and is not, does not move the head while its files go back",
+    (store, time) =>
+      Effect.gen(function* () {
+        const files = makeFiles()
+        const flaky = faulty(store)
+        const [applying, rollingBack] = [yield* Latch.make(false), yield* Latch.make(false)]
+        const fileHistory: FileHistory = {
+          ...files.history,
+          rollback: (run) => Effect.andThen(rollingBack.await, files.history.rollback(run) as Effect.Effect<void>),
+        }
+        const { run } = yield* open(flaky.store, { fileHistory })
+        yield* run(worked(files))
+        yield* time.pass(60_000)
+        files.on("apply", applying.await)
+        const going = yield* Effect.forkChild(run(rewind("s", "u2")))
+        yield* time.settle
+        // For the length of a lease nothing can be stored.
+        flaky.fail(() => ({ reason: new Unavailable({}) }))
+        yield* time.pass(2 * lease)
+        flaky.mend()
+        const recovering = yield* Effect.forkChild(run(recover()))
+        yield* time.settle
+        yield* applying.open
+        yield* time.settle
+        yield* rollingBack.open
+        equal(yield* outcomeOf(Fiber.join(going)), { failed: "OperationConflict" })
+        yield* Fiber.join(recovering)
+        equal(yield* run(found(files)), untouched)
+      }),
+  ),
 ]

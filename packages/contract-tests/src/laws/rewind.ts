@@ -269,6 +269,24 @@ const going: ReadonlyArray<Law> = [
       check(read[2]! <= read[0]! + 2 && read[3]! <= read[1]! + 2, `it read ${read.join(", ")} rows`)
     }),
   ),
+
+  law("RWD-02 for what a turn has called that broke off, nobody looks in all that was said since", (store) =>
+    Effect.gen(function* () {
+      const counted = counting(store.backend)
+      yield* Effect.gen(function* () {
+        yield* begin("s")
+        const epoch = yield* epochOf(ask("s", "u1"))
+        yield* settle("s", epoch, callOf("a1", "c1"))
+        yield* end("s", epoch, "aborted")
+        yield* end("s", yield* epochOf(ask("s", "u2")))
+        const ids = Array.from({ length: 400 }, (_, i) => `a${i + 2}`)
+        yield* Messages.use((messages) => messages.appendMany("s", ids.map(said)))
+        counted.reset()
+        yield* rewind("s", "u2")
+        check(counted.rows("entry") < 20, `it read ${counted.rows("entry")} entries`)
+      }).pipe(withServices({ backend: counted.backend }, { verify: false }))
+    }),
+  ),
 ]
 
 const targets: ReadonlyArray<Law> = [

@@ -132,7 +132,7 @@ export class Rewinds extends Context.Service<
     readonly rewind: (sessionId: string, prompt: string, options?: RewindOptions) => Effect.Effect<Rewound, RewindError>
     /**
      * Moves the head to where another wording of a prompt goes, beside it; `run` does the same with `{ edit }`. The prompt
-     * may be off the path. What waits in the queue stays.
+     * may be off the path. What waits in the queue stays, and so do files.
      *
      * @throws InvalidInput  it is nothing that the user said
      * @see RWD-04
