@@ -83,7 +83,9 @@ const decide = (family: Family, random: Random, name: string): Operation => {
       ["said", "answered"],
       ["said", "given", "answered"],
     ])
-    return { do: "append", session, messages: kinds.map((kind, i) => ({ id: `${name}-${i}`, kind })) }
+    const messages = kinds.map((kind, i) => ({ id: `${name}-${i}`, kind }))
+    const file = random.nat(5) === 0 ? { file: `${random.nat(4)} of ${name}` } : {}
+    return { do: "append", session, messages: messages.map((one, i) => (i === 0 ? { ...one, ...file } : one)) }
   }
   if (choice < 12) return { do: "checkout", session, to: random.nat(8) === 0 ? null : any(seen) }
   if (choice < 15) return { do: "undo", session }
@@ -115,6 +117,10 @@ const expectedGlance = (family: Family, talk: Talk): unknown => {
       degraded: false,
       replayed: path.map(({ id }) => (id.startsWith("m") && id.includes("-") ? id : sideBoundary)),
       prompts: prompts.toReversed(),
+      files: path
+        .flatMap(({ file }) => (file === undefined ? [] : [file]))
+        .toReversed()
+        .slice(0, 100),
     },
   }
 }
@@ -231,7 +237,7 @@ const familiesFor = ({ runs }: Store): number => Math.ceil((10 * runs) / (client
 
 export const familyLaws: ReadonlyArray<Law> = [
   law(
-    "FRK-01 FRK-03 FRK-06 RWD-01 RWD-03 RWD-04 DEL-01 DEL-02 any history of a family by four clients is as one after another would have it",
+    "ATT-01 FRK-01 FRK-03 FRK-06 RWD-01 RWD-03 RWD-04 DEL-01 DEL-02 any history of a family by four clients is as one after another would have it",
     (store) =>
       Effect.gen(function* () {
         for (let family = 0; family < familiesFor(store); family++) {

@@ -14,6 +14,8 @@ export interface Entry {
   readonly before: string | null
   /** The session that said it. */
   readonly owner: string
+  /** The name of the file that came with it. */
+  readonly file: string | undefined
 }
 
 export interface Move {
@@ -51,6 +53,7 @@ export interface Family {
 export interface NewMessage {
   readonly id: string
   readonly kind: Kind
+  readonly file?: string
 }
 
 export type Operation =
@@ -216,8 +219,8 @@ const withTalk = (family: Family, talk: Talk): Family => ({
 const append = (family: Family, talk: Talk, messages: ReadonlyArray<NewMessage>): Step => {
   const entries = new Map(family.entries)
   let { head } = talk
-  for (const { id, kind } of messages) {
-    entries.set(id, { id, kind, before: head, owner: talk.id })
+  for (const { file, id, kind } of messages) {
+    entries.set(id, { id, kind, before: head, owner: talk.id, file })
     head = id
   }
   return {
@@ -287,7 +290,8 @@ const side = (family: Family, talk: Talk, given: Answer): Step => {
   const made = madeBy(given)
   const id = made?.id ?? "none"
   const boundary = made?.head ?? "none"
-  const entries = new Map(family.entries).set(boundary, { id: boundary, kind: "given", before: base, owner: id })
+  const entry: Entry = { id: boundary, kind: "given", before: base, owner: id, file: undefined }
+  const entries = new Map(family.entries).set(boundary, entry)
   const hidden = new Set(pathTo(family, base).map((entry) => entry.id))
   const begun: Talk = { ...newTalk(id), base, parent: talk.id, head: boundary, hidden }
   return {

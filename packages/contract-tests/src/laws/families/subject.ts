@@ -3,6 +3,7 @@
  */
 import { BranchTable, EntryTable, HeadMoveTable, SessionTable, TreeTable } from "@skein/core"
 import type { Services } from "@skein/core"
+import { Attachments } from "@skein/core/attachment"
 import { Deletions } from "@skein/core/deletion"
 import { Forks } from "@skein/core/fork"
 import { Heads } from "@skein/core/head"
@@ -17,11 +18,20 @@ import * as Effect from "effect/Effect"
 import { outcomeOf } from "../../outcome.ts"
 import type { Answer, Made, NewMessage, Operation } from "./oracle.ts"
 
-const inputOf = ({ id, kind }: NewMessage): MessageInput => {
-  const role = kind === "answered" ? "assistant" : "user"
-  const body = { role, content: id }
-  return kind === "given" ? { id, role, model: body } : { id, role, body }
-}
+/** What is said, with its file put before. */
+const inputOf = (session: string) =>
+  Effect.fnUntraced(function* ({ file, id, kind }: NewMessage) {
+    const role = kind === "answered" ? "assistant" : "user"
+    const body = { role, content: id }
+    const message: MessageInput = kind === "given" ? { id, role, model: body } : { id, role, body }
+    if (file === undefined) return message
+    // Some files are one and the same.
+    const data = new TextEncoder().encode(file.slice(0, 2))
+    const attachment = yield* Attachments.use((attachments) =>
+      attachments.put(session, { name: file, mime: "text/plain", data }),
+    )
+    return { ...message, attachments: [attachment] }
+  })
 
 const idsOf = (messages: ReadonlyArray<{ readonly id: string }>) => messages.map(({ id }) => id)
 const toMade = ({ head, id, title }: Session): Made => ({ id, head, title })
@@ -36,7 +46,7 @@ const call = (operation: Operation) =>
     const { session } = operation
     switch (operation.do) {
       case "append":
-        return idsOf(yield* messages.appendMany(session, operation.messages.map(inputOf)))
+        return idsOf(yield* messages.appendMany(session, yield* Effect.forEach(operation.messages, inputOf(session))))
       case "checkout":
         return yield* heads.checkout(session, operation.to)
       case "undo":
@@ -74,6 +84,7 @@ export const glance = (id: string) =>
       const { counts, head, preview, title } = yield* Sessions.use((sessions) => sessions.get(id))
       const page = yield* Messages.use((messages) => messages.page(id, { limit: 500 }))
       const read = yield* History.use((history) => history.read(id))
+      const files = yield* Attachments.use((attachments) => attachments.list(id, { limit: 100 }))
       const prompts = yield* Messages.use((messages) => messages.prompts(id, { limit: 500 }))
       return {
         head,
@@ -84,6 +95,7 @@ export const glance = (id: string) =>
         degraded: page.degraded || read.degraded,
         replayed: read.messages.map((message) => textIn(message)),
         prompts: idsOf(prompts),
+        files: files.attachments.map(({ name }) => name),
       }
     }),
   )
