@@ -15,6 +15,7 @@ const publicEntries = {
   "@skein/contract-tests": ["@skein/contract-tests", "@skein/contract-tests/suite"],
   "@skein/core": [
     "@skein/core",
+    "@skein/core/attachment",
     "@skein/core/deletion",
     "@skein/core/dialects",
     "@skein/core/fork",
