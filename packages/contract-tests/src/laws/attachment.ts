@@ -350,15 +350,20 @@ export const attachmentLaws: ReadonlyArray<Law> = [
         yield* put(bytes(10)).pipe(at(hour - 1))
         equal((yield* clean.pipe(at(hour))).blobs, 0)
         yield* say("s", "u1")
-        yield* attach("u2", file).pipe(at(2 * hour - 2))
-        yield* clean.pipe(at(3 * hour))
+        // What is about to be used is there for another hour, so that nothing frees it before the commit.
+        const messages = yield* Messages
+        const stale = messages.append("s", withFiles("u2", file), { expectedHead: null })
+        equal(yield* outcomeOf(stale.pipe(at(2 * hour - 2))), { failed: "HeadMoved" })
+        equal((yield* clean.pipe(at(3 * hour - 3))).blobs, 0)
+        yield* attach("u2", file).pipe(at(3 * hour - 3))
+        yield* clean.pipe(at(4 * hour))
         equal((yield* counts)[0], 1)
         yield* checkout("s", "u1")
         yield* say("s", "u3")
-        yield* Heads.use((heads) => heads.deleteBranch("s", 1)).pipe(at(4 * hour))
+        yield* Heads.use((heads) => heads.deleteBranch("s", 1)).pipe(at(5 * hour))
         equal((yield* counts).slice(0, 3), [1, 1, 0])
-        equal((yield* clean.pipe(at(5 * hour - 1))).blobs, 0)
-        equal((yield* clean.pipe(at(5 * hour))).blobs, 1)
+        equal((yield* clean.pipe(at(6 * hour - 1))).blobs, 0)
+        equal((yield* clean.pipe(at(6 * hour))).blobs, 1)
         equal(yield* counts, [0, 0, 0, 0])
       }).pipe(withServices(store)),
   ),
@@ -495,6 +500,7 @@ export const attachmentLaws: ReadonlyArray<Law> = [
           "/old/.openprogram/sessions/s/workdir/attachments",
           "/old/.openprogram/sessions/s/workdir/files/plan.txt",
           "/old/.openprogram/sessions/s/workdir/attachments/out/passwd",
+          "/old/.openprogram/sessions/s/workdir/attachments/.openprogram/sessions/s/workdir/attachments/plan.txt",
           "/old/.openprogram/x/.openprogram/sessions/s/workdir/attachments/plan.txt",
         ]
         for (const path of refused) equal([path, yield* outcomeOf(resolve(path))], [path, { failed: "InvalidInput" }])

@@ -10,6 +10,7 @@ import type { Message, MessageInput, RedactOptions } from "@skein/core/message"
 import { Queue } from "@skein/core/queue"
 import { Sessions } from "@skein/core/session"
 import { Storage, Tx } from "@skein/core/storage"
+import { Streams } from "@skein/core/stream"
 import { Turns } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -401,6 +402,28 @@ export const largeLaws: ReadonlyArray<Law> = [
       equal(yield* outcomeOf(committed), { failed: "IdConflict" })
       check(!(yield* everything).includes("SECRET"), "a repeated submission does not bring it back")
     }).pipe(withServices(store)),
+  ),
+
+  law(
+    "MSG-08 STR-05 a reader that comes after a redaction is not told what went before it, but to begin anew",
+    (store) =>
+      Effect.gen(function* () {
+        const messages = yield* Messages
+        const streams = yield* Streams
+        yield* begin("s")
+        yield* Turns.use((turns) => turns.begin("s", { prompt: said("u1") }))
+        const cursor = yield* streams.publish("s", { data: "before" })
+        yield* messages.append("s", { ...said("a2"), body: { role: "assistant", content: "SECRET" } }, { epoch: 1 })
+        const late = streams.resume("s", { afterCursor: cursor })
+        const [told] = yield* Stream.runCollect(Stream.take(late, 1))
+        check(JSON.stringify(told).includes("SECRET"), "it is told what was said")
+        yield* redact("a2")
+        const frames = yield* Stream.runCollect(late)
+        equal(
+          frames.map(({ kind }) => kind),
+          ["resync-required"],
+        )
+      }).pipe(withServices(store)),
   ),
 
   law("MSG-08 HIS-05 a redaction is for every session of the tree, whichever of them asks for it", (store) =>

@@ -57,16 +57,16 @@ export const bodyName = (body: unknown): string => nameOf(jsonBytes(body))
  * place where it is.
  */
 export const stow = (tx: Handle, row: EntryRow, now: number, release: Release = nothingReleased): EntryRow => {
-  const used = row.draft === true ? [] : usedBy(row)
-  if (used.length === 0 && release.uses.length === 0) return row
+  const used = usedBy(row)
+  if (row.draft === true || (used.length === 0 && release.uses.length === 0)) return row
   const { branch, large, pos, treeId } = row
   for (const field of bodyFields) {
     const blob = large?.[field]
-    if (row.draft !== true && blob !== undefined && row[field] !== null) putBlob(tx, blob.hash, jsonBytes(row[field]))
+    if (blob !== undefined && row[field] !== null) putBlob(tx, blob.hash, jsonBytes(row[field]))
   }
   for (const [n, use] of used.entries()) tx.put(BlobUseTable, { treeId, branch, pos, n, ...use })
   applyRelease(tx, { ...release, uses: release.uses.filter(({ n }) => n >= used.length) }, now)
-  return large === undefined || row.draft === true ? row : tx.update(EntryTable, [treeId, branch, pos], emptied)
+  return large === undefined ? row : tx.update(EntryTable, [treeId, branch, pos], emptied)
 }
 
 type Use = Pick<BlobUseRow, "hash" | "file" | "filePos">
