@@ -95,7 +95,7 @@ export interface QueueChanged extends OfSession {
     | "resumed"
 }
 
-/** A model call was recorded, recorded again with more, or priced anew. */
+/** A model call was recorded, recorded again with more, priced anew, or erased. */
 export interface UsageRecorded {
   readonly _tag: "UsageRecorded"
   readonly callId: string

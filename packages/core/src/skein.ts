@@ -16,7 +16,7 @@ import * as Stream from "effect/Stream"
 import { Forks } from "./fork/service.ts"
 import type { ForkOptions, OperationOptions } from "./fork/service.ts"
 import { Deletions } from "./deletion/service.ts"
-import type { DeleteOptions, DeleteOutcome, Deletion, Pruned, PruneOptions } from "./deletion/service.ts"
+import type { DeleteOptions, DeleteOutcome, Deletion, Erasure, Pruned, PruneOptions } from "./deletion/service.ts"
 import { Attachments } from "./attachment/service.ts"
 import type { Attachment, AttachmentPage, AttachmentsQuery, NewAttachment } from "./attachment/service.ts"
 import { Heads } from "./head/service.ts"
@@ -244,6 +244,8 @@ export interface Skein<M = Json> {
       sessions: ReadonlyArray<string>,
       options?: DeleteOptions & CallOptions,
     ): Promise<ReadonlyArray<DeleteOutcome>>
+    /** Deletes it, and takes what it has written from everybody, and what it cost from the sums. */
+    erase(session: string, options?: DeleteOptions & CallOptions): Promise<Erasure>
     forget(session: string, options?: TransactOptions & CallOptions): Promise<boolean>
     ensureRoot(agent: string, options?: { readonly owner?: string } & TransactOptions & CallOptions): Promise<Session>
   }
@@ -774,6 +776,7 @@ const open = async <M = Json>(
       touch: (session, options) => call(options, (own) => sessions.touch(session, own)),
       delete: (session, options) => call(options, (own) => deletions.delete(session, own)),
       deleteMany: (list, options) => call(options, (own) => deletions.deleteMany(list, own)),
+      erase: (session, options) => call(options, (own) => deletions.erase(session, own)),
       forget: (session, options) => call(options, (own) => deletions.forget(session, own)),
       ensureRoot: (agent, options) => call(options, (own) => sessions.ensureRoot(agent, own)),
     },

@@ -105,6 +105,7 @@ const methods: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, "options"
   ["sessions.ensureRoot", ["agent"], "options"],
   ["sessions.delete", ["s"], "options"],
   ["sessions.deleteMany", [["s"]], "options"],
+  ["sessions.erase", ["s"], "options"],
   ["sessions.forget", ["s"], "options"],
   ["projects.ensureDefault", [], "options"],
   ["projects.ensureForWorkspace", ["/new"], "options"],

@@ -4,6 +4,9 @@
 import * as z from "zod/mini"
 import { index, int, table, text } from "../storage/table.ts"
 
+/** Whose branches are that belonged to a session which is being erased, while others see what it wrote. No id is like it. */
+export const erasingId = (sessionId: string): string => `erase:${sessionId}`
+
 /** Whose branches are that belonged to a session which was deleted, where others need a part of them. No id is like it. */
 export const nobody = ":nobody"
 
@@ -19,6 +22,8 @@ export const TombstoneRow = z.object({
   bases: z.optional(z.array(z.number())),
   /** What it wrote is taken from others as well, which share it. */
   erase: z.optional(z.boolean()),
+  /** Up to where the first branch that others share has been erased. */
+  erased: z.optional(z.number()),
   /** Since when something is left to do. Absent: nothing is. */
   leftSince: z.optional(z.number()),
 })

@@ -7,9 +7,11 @@
  */
 import { ImportTable, stagingId } from "../import/model.ts"
 import type { ImportRow } from "../import/model.ts"
-import { BranchTable, TreeTable } from "../message/model.ts"
+import { BranchTable, EntryTable, TreeTable } from "../message/model.ts"
 import type { BranchRow } from "../message/model.ts"
 import { notify } from "../message/program.ts"
+import { redactEntry } from "../message/redact.ts"
+import type { RedactionOf } from "../message/redact.ts"
 import { OperationTable } from "../operation/model.ts"
 import { isSeen } from "../scope.ts"
 import type { Scope } from "../scope.ts"
@@ -21,7 +23,9 @@ import type { AnyTable, KeyOf, KeyPart, Table } from "../storage/table.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
 import { runActive } from "../turn/fence.ts"
-import { nobody, TombstoneTable } from "./model.ts"
+import { applyCounting, planCounting } from "../usage/counting.ts"
+import { UsageTable } from "../usage/model.ts"
+import { erasingId, nobody, TombstoneTable } from "./model.ts"
 import type { TombstoneRow } from "./model.ts"
 import { neededUpTo } from "./need.ts"
 import { branchWindow, planEnding, removeEndings, Room } from "./removal.ts"
@@ -164,7 +168,7 @@ const applyMarks = (
     tx.insert(TombstoneTable, tombstone)
     for (const row of imports) {
       tx.update(ImportTable, [row.owner, row.source, row.session], (one): ImportRow => ({
-        ...one,
+        ...(erase ? withoutContent(one) : one),
         status: "deleted",
         deletedAt: now,
       }))
@@ -172,6 +176,12 @@ const applyMarks = (
     notify(tx, { _tag: "SessionWasDeleted", sessionId: id, deletedAt: now })
   }
 }
+
+/** What the ledger of imports has to say of a session of which it may tell nothing. */
+const withoutContent = ({ error: _error, left: _left, ...row }: Readonly<ImportRow>): ImportRow => ({
+  ...row,
+  remarks: [],
+})
 
 /** Sessions have another parent, or none. */
 const moveUp = (
@@ -196,25 +206,37 @@ export interface Progress {
   readonly state: "more" | "emptied" | "done"
   /** Sessions that were marked meanwhile, and have steps of their own to go. */
   readonly marked: ReadonlyArray<string>
+  /** Other sessions that saw what was erased. */
+  readonly touched: ReadonlyArray<string>
 }
 
-const more = (marked: ReadonlyArray<string> = []): Progress => ({ state: "more", marked })
+const none: ReadonlyArray<string> = []
+const more = (done: Partial<Progress> = {}): Progress => ({ state: "more", marked: none, touched: none, ...done })
 
 /** One step of what is left to do of a deletion. */
-export const step = fn(function* (tx, tables: ReadonlyArray<AnyTable>, sessionId: string, now: number) {
+export const step = fn(function* (
+  tx,
+  tables: ReadonlyArray<AnyTable>,
+  sessionId: string,
+  redactionOf: RedactionOf,
+  now: number,
+) {
   const tombstone = yield* tx.get(TombstoneTable, [sessionId])
-  const done: Progress = { state: "done", marked: [] }
+  const done: Progress = { state: "done", marked: none, touched: none }
   if (tombstone?.leftSince === undefined) return done
   const children = (yield* readChildren(tombstone.id)).rows.slice(0, maxMarked)
-  if (children.length > 0) return more(yield* releaseChildren(tombstone, children, now))
+  if (children.length > 0) return more({ marked: yield* releaseChildren(tombstone, children, now) })
   const isBusy =
     (yield* removeOwned(tables, sessionId)) ||
     (yield* removeReceipts(sessionId)) ||
     (yield* removeBranches(tombstone, now)) ||
-    (yield* removeInherited(tombstone, now))
+    (yield* eraseUsage(tombstone, now))
   if (isBusy) return more()
+  const touched = yield* eraseShared(tombstone, redactionOf, now)
+  if (touched !== undefined) return more({ touched })
+  if (yield* removeInherited(tombstone, now)) return more()
   yield* removeTree(tombstone.treeId)
-  const emptied: Progress = { state: "emptied", marked: [] }
+  const emptied: Progress = { state: "emptied", marked: none, touched: none }
   return emptied
 })
 
@@ -290,7 +312,7 @@ const removeReceipts = fn(function* (tx, sessionId: string) {
 })
 
 /** Removes what nobody needs of the branches of a session, leaves first. What others need of them belongs to nobody. */
-const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow, now: number) {
+const removeBranches = fn(function* (tx, { erase, id, treeId }: TombstoneRow, now: number) {
   const room = new Room()
   const endings: Array<Ending> = []
   const gone = new Set<number>()
@@ -321,7 +343,10 @@ const removeBranches = fn(function* (tx, { id, treeId }: TombstoneRow, now: numb
   }
   removeEndings(tx, treeId, endings, gone, now)
   for (const branch of kept) {
-    tx.update(BranchTable, [treeId, branch], (row) => ({ ...row, owner: nobody, closed: true }))
+    tx.update(BranchTable, [treeId, branch], (row) => {
+      const { name: _name, ...rest } = row
+      return { ...rest, owner: erase === true ? erasingId(id) : nobody, closed: true }
+    })
   }
   return endings.length > 0 || gone.size > 0 || kept.length > 0
 })
@@ -357,6 +382,48 @@ const removeInherited = fn(function* (tx, tombstone: TombstoneRow, now: number) 
   const bases = next === undefined ? others : [next, ...others]
   tx.update(TombstoneTable, [id], ({ bases: _bases, ...rest }) => ({ ...rest, ...(bases.length > 0 && { bases }) }))
   return true
+})
+
+/** Takes calls out of the ledger and the sums, of a session that is erased. */
+const eraseUsage = fn(function* (tx, { erase, id }: TombstoneRow, now: number) {
+  if (erase !== true) return false
+  const rows = yield* tx.range(UsageTable, "bySession", { prefix: [id], limit: callsErased })
+  if (rows.length === 0) return false
+  applyCounting(tx, yield* planCounting(rows.map((before) => ({ before, after: undefined }))), now)
+  return true
+})
+
+/** Each call may be in sums of its own. */
+const callsErased = 100
+
+/**
+ * Takes the content of one more entry from those who share it, of a session that is erased; answers who saw it, and
+ * `undefined` where there is no more. Then nobody owns the branch, and it may hold more than anybody needs.
+ */
+const eraseShared = fn(function* (tx, tombstone: TombstoneRow, redactionOf: RedactionOf, now: number) {
+  const { erase, erased = 0, id, treeId } = tombstone
+  if (erase !== true) return undefined
+  const [branch] = yield* tx.range(BranchTable, "byOwner", { prefix: [erasingId(id)], limit: 1 })
+  if (branch === undefined) return undefined
+  const [entry] = yield* tx.range(EntryTable, "key", {
+    prefix: [treeId, branch.branch],
+    after: [treeId, branch.branch, erased],
+    limit: 1,
+    unreadable: "keep",
+  })
+  if (entry === undefined) {
+    tx.update(BranchTable, [treeId, branch.branch], (row) => ({ ...row, owner: nobody }))
+    tx.update(TombstoneTable, [id], ({ bases = [], erased: _erased, ...rest }) => ({
+      ...rest,
+      bases: [...bases, branch.branch],
+    }))
+    return none
+  }
+  // What cannot be read shows nothing to anybody.
+  const seenBy = isUnreadable(entry) ? none : (yield* redactEntry(entry, redactionOf, now)).seenBy
+  const pos = isUnreadable(entry) ? Number(entry.key[2]) : entry.pos
+  tx.update(TombstoneTable, [id], (row) => ({ ...row, erased: pos }))
+  return seenBy
 })
 
 /** Removes a tree that holds nothing any more. */

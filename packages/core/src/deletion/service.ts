@@ -62,6 +62,12 @@ export interface Pruned {
   readonly branches: number
 }
 
+/** What erasing has done. */
+export interface Erasure extends Deletion {
+  /** Sessions that live on and shared something of what was erased: they show a placeholder in its place. */
+  readonly touched: ReadonlyArray<string>
+}
+
 /** What became of one of several sessions. */
 export type DeleteOutcome =
   | { readonly sessionId: string; readonly deletion: Deletion; readonly error?: never }
@@ -85,6 +91,22 @@ export class Deletions extends Context.Service<
       sessionId: string,
       options?: DeleteOptions,
     ) => Effect.Effect<Deletion, RunActive | SessionAbsent | Failed>
+    /**
+     * Deletes a session as `delete` does, and takes what it has written from everybody: where forks share it, a placeholder
+     * stands in its place, with what keeps tool calls and results together; what its calls cost leaves the ledger and the
+     * sums. What it inherited from the session that it was forked from is that one's.
+     *
+     * What other programs have been told of it, backups, and pages of the engine that are not written over yet are not
+     * reached: `maintenance.compactStorage` does away with the last.
+     *
+     * @throws RunActive       as for `delete`
+     * @throws SessionDeleted  it was deleted before: what forks share of it is theirs now
+     * @see DEL-05
+     */
+    readonly erase: (
+      sessionId: string,
+      options?: DeleteOptions,
+    ) => Effect.Effect<Erasure, RunActive | SessionAbsent | Failed>
     /**
      * Deletes several sessions, one after the other, and says of each what became of it. One that went with another before
      * it has the answer of that one.
@@ -128,15 +150,25 @@ export class Deletions extends Context.Service<
       const settings = yield* Settings
       const work = deletionWork(storage, settings)
 
-      const deleteOne = Effect.fnUntraced(function* (sessionId: string, { durability, force = false }: CheckedOptions) {
+      const remove = Effect.fnUntraced(function* (
+        sessionId: string,
+        { durability, force = false }: CheckedOptions,
+        erase: boolean,
+      ) {
         const now = yield* Clock.currentTimeMillis
-        const marking = program.mark(settings, sessionId, { force, erase: false, now })
+        const marking = program.mark(settings, sessionId, { force, erase, now })
         const { deleted, moved } = yield* storage.transact(marking, writingOf(durability))
-        const failures = yield* work.proceed(deleted.map(({ id }) => id))
+        const { failures, touched } = yield* work.proceed(deleted.map(({ id }) => id))
         yield* annotate(() => ({ "skein.sessions.deleted": deleted.length, "skein.sessions.moved": moved.length }))
-        const deletion: Deletion = { deleted, moved, failures }
-        return deletion
+        const erasure: Erasure = { deleted, moved, failures, touched }
+        return erasure
       })
+      const deleteOne = (sessionId: string, options: CheckedOptions) =>
+        Effect.map(remove(sessionId, options, false), ({ deleted, failures, moved }): Deletion => ({
+          deleted,
+          moved,
+          failures,
+        }))
 
       const prune = Effect.fnUntraced(function* (sessionId: string, given: PruneOptions = {}) {
         const { before, durability } = yield* checkInput(PruneOptionsInput, given, "options")
@@ -168,6 +200,9 @@ export class Deletions extends Context.Service<
         ...sessionCalls("deletion", {
           delete: Effect.fnUntraced(function* (sessionId: string, given: DeleteOptions = {}) {
             return yield* deleteOne(sessionId, yield* checkInput(DeleteOptionsInput, given, "options"))
+          }),
+          erase: Effect.fnUntraced(function* (sessionId: string, given: DeleteOptions = {}) {
+            return yield* remove(sessionId, yield* checkInput(DeleteOptionsInput, given, "options"), true)
           }),
           prune,
           forget: Effect.fnUntraced(function* (sessionId: string, given: TransactOptions = {}) {

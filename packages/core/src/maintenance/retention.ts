@@ -156,7 +156,7 @@ export const makeRetention =
         if (marked === undefined) continue
         sessions.push(one)
         deleted.push(...marked.deleted.map(({ id }) => id))
-        failures.push(...(yield* work.proceed(marked.deleted.map(({ id }) => id))))
+        failures.push(...(yield* work.proceed(marked.deleted.map(({ id }) => id))).failures)
       }
       return { sessions, deleted, failures }
     })

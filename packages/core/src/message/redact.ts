@@ -24,7 +24,7 @@ import { notifyEntries, requireEntry } from "./program.ts"
 /** What takes the place of an entry's content. Pure: the dialects are known before. */
 export type RedactionOf = (
   entry: EntryRow,
-) => Pick<EntryRow, "body" | "display" | "model" | "format" | "preview" | "compaction" | "link">
+) => Pick<EntryRow, "body" | "display" | "model" | "format" | "preview" | "compaction" | "amendment" | "link">
 
 /** Redacts an entry of the session. Where nothing of its content is left already, nothing is written. MSG-08 */
 export const redact = fn(function* (
@@ -41,11 +41,29 @@ export const redact = fn(function* (
   if (problem !== undefined) {
     return yield* tx.fail(new InvalidInput({ field: "messageId", value: messageId, problem }))
   }
+  return (yield* redactEntry(entry, redactionOf, now, session)).row
+})
+
+/** An entry without its content, and the sessions on whose path it stands. */
+export interface Redacted {
+  readonly row: Readonly<EntryRow>
+  readonly seenBy: ReadonlyArray<string>
+}
+
+/** Takes the content of an entry away. Whoever asks for it hears of it also where the entry is not on its path. */
+export const redactEntry = fn(function* (
+  tx,
+  entry: Readonly<EntryRow>,
+  redactionOf: RedactionOf,
+  now: number,
+  asking?: SessionRow,
+) {
   const { branch, pos, treeId } = entry
   const full: Readonly<EntryRow> | Unreadable = yield* whole(entry)
   // What cannot be read is to go all the same.
   const next = emptied(entry, redactionOf(isUnreadable(full) ? entry : full), now)
-  if (canonical(next) === canonical({ ...entry, redacted: now })) return entry
+  const unchanged: Redacted = { row: entry, seenBy: [] }
+  if (canonical(next) === canonical({ ...entry, redacted: now })) return unchanged
   const tree = yield* tx.get(TreeTable, [treeId])
   const release = yield* planRelease(treeId, branch, { from: pos, to: pos })
   const erased = yield* planErasure(release)
@@ -54,18 +72,19 @@ export const redact = fn(function* (
   applyErasure(tx, release, erased, now)
   const row = tx.update(EntryTable, [treeId, branch, pos], () => next)
   if (tree !== undefined) tx.update(TreeTable, [treeId], (one) => ({ ...one, redactions: one.redactions + 1 }))
-  const isBeside = affected.every(({ id }) => id !== sessionId)
-  for (const one of isBeside ? [...affected, session] : affected) {
+  const beside = asking !== undefined && affected.every(({ id }) => id !== asking.id) ? [asking] : []
+  for (const one of [...affected, ...beside]) {
     const after = tx.update(SessionTable, [one.id], (old) => ({
       ...old,
       preview: showsPrompt(old, entry) ? (row.preview ?? "") : old.preview,
       revision: old.revision + 1,
       updatedAt: Math.max(old.updatedAt, now),
     }))
-    const beside = one === session && isBeside && { beside: true as const }
-    notifyEntries(tx, after, [row], { replaced: true, redacted: true, ...beside })
+    const isBeside = beside.includes(one)
+    notifyEntries(tx, after, [row], { replaced: true, redacted: true, ...(isBeside && { beside: true as const }) })
   }
-  return row
+  const redacted: Redacted = { row, seenBy: affected.map(({ id }) => id) }
+  return redacted
 })
 
 /** Whether the preview of a session is what an entry says: a side conversation may show nothing of it. */

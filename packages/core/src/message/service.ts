@@ -16,7 +16,6 @@ import * as Stream from "effect/Stream"
 import * as z from "zod/mini"
 import { sessionCalls } from "../call.ts"
 import type { InvalidCursor } from "../cursor.ts"
-import { redacted } from "../history/redaction.ts"
 import { withFiles } from "../attachment/files.ts"
 import { checkId, Ids, isId } from "../id.ts"
 import { checkInput, Text } from "../input.ts"
@@ -29,7 +28,6 @@ import type { SkeinSettings } from "../settings.ts"
 import type { Durability } from "../storage/backend.ts"
 import { InvalidInput, isTaken } from "../storage/error.ts"
 import type { StorageError } from "../storage/error.ts"
-import type { Json } from "../storage/json.ts"
 import { annotate } from "../storage/span.ts"
 import { Storage } from "../storage/storage.ts"
 import { isUnreadable, maxRange } from "../storage/transaction.ts"
@@ -53,13 +51,13 @@ import {
   windowFrom,
   windowOf,
 } from "./page.ts"
-import { isPrompt } from "./placement.ts"
+
 import type { NewEntry } from "./placement.ts"
 import * as program from "./program.ts"
 import type { HeadMoved, MessageNotFound } from "./program.ts"
 import { redact } from "./redact.ts"
-import type { RedactionOf } from "./redact.ts"
 import { toMessage } from "./record.ts"
+import { redactionWith } from "./replacement.ts"
 import type { Message } from "./record.ts"
 import type { SessionView } from "./session-view.ts"
 import * as tree from "./tree.ts"
@@ -418,7 +416,7 @@ export class Messages extends Context.Service<
           const id = yield* checkId("messageId", messageId)
           const { durability, replacement = "[redacted]" } = yield* checkInput(RedactOptionsInput, given, "options")
           const now = yield* Clock.currentTimeMillis
-          const redacting = redact(settings, sessionId, id, (entry) => redaction(settings, entry, replacement), now)
+          const redacting = redact(settings, sessionId, id, redactionWith(settings, replacement), now)
           return toMessage(yield* storage.transact(redacting, writingOf(durability)))
         }),
         isAncestor: Effect.fnUntraced(function* (
@@ -467,20 +465,6 @@ export class Messages extends Context.Service<
       })
     }),
   )
-}
-
-/** What takes the place of an entry's content. */
-const redaction = ({ dialect, dialects }: SkeinSettings, entry: EntryRow, text: string): ReturnType<RedactionOf> => {
-  const { body, compaction, display, format, link, model, role } = entry
-  const bodies = Object.fromEntries(Object.entries({ body, display, model }).filter(([, one]) => one !== undefined))
-  const left = redacted(bodies as Record<string, Json>, role, format?.dialect ?? dialect.name, dialects, text)
-  return {
-    ...left.bodies,
-    format: left.format,
-    ...(compaction !== undefined && { compaction: { ...compaction, summary: text } }),
-    ...(link !== undefined && { link: { ...link, title: text } }),
-    ...(isPrompt(entry) && { preview: previewOf(text) }),
-  }
 }
 
 type PageRow = Readonly<EntryRow> | Unreadable

@@ -19,11 +19,10 @@ import { dayOf, slotOf, withTally } from "./slots.ts"
 import { inexactIn, noCalls, plus, tallyOf, withParts } from "./tally.ts"
 import type { Part } from "./tally.ts"
 
-/** A row of the ledger as it was counted, and as it is to be counted. */
-export interface Change {
-  readonly before: UsageRow | undefined
-  readonly after: UsageRow
-}
+/** A row of the ledger as it was counted, and as it is to be counted: a new one, another one, or none any more. */
+export type Change =
+  | { readonly before: UsageRow | undefined; readonly after: UsageRow }
+  | { readonly before: UsageRow; readonly after: undefined }
 
 /** What changes of the ledger make of other rows. */
 export interface Counting {
@@ -39,7 +38,7 @@ export const planCounting = fn(function* (tx, changes: ReadonlyArray<Change>) {
   if (changes.length === 0) return nothing
   const parts = changes.flatMap(({ after, before }): ReadonlyArray<Part> => [
     ...(before === undefined ? [] : [{ call: before, times: -1 } as const]),
-    { call: after, times: 1 },
+    ...(after === undefined ? [] : [{ call: after, times: 1 } as const]),
   ])
   const bySum = grouped(parts, sumsOf, sumId)
   const bySession = grouped(parts, ({ sessionId }) => [sessionId], String)
@@ -73,15 +72,19 @@ export const planCounting = fn(function* (tx, changes: ReadonlyArray<Change>) {
 /** Writes changes of the ledger and what follows from them. */
 export const applyCounting = (tx: Handle, { changes, sessions, sums, turns }: Counting, now: number): void => {
   for (const { after, before } of changes) {
-    if (before === undefined) tx.insert(UsageTable, after)
+    if (after === undefined) tx.remove(UsageTable, [before.call])
+    else if (before === undefined) tx.insert(UsageTable, after)
     else tx.update(UsageTable, [after.call], () => after)
-    const { callId, owner, sessionId } = after
+    const { callId, owner, sessionId } = after ?? before
     const notice: UsageRecorded = { _tag: "UsageRecorded", callId, sessionId, ...(owner !== undefined && { owner }) }
     tx.notify(notice)
   }
   for (const { isNew, row } of sums) {
-    if (isNew) tx.insert(UsageSumTable, row)
-    else tx.update(UsageSumTable, [row.scope, row.day, row.cell], () => row)
+    const key = [row.scope, row.day, row.cell] as const
+    // Of calls that are counted no more, nothing stays.
+    if (row.tally.calls === 0 && changes.every(({ after }) => after === undefined)) tx.remove(UsageSumTable, key)
+    else if (isNew) tx.insert(UsageSumTable, row)
+    else tx.update(UsageSumTable, key, () => row)
   }
   for (const { id, usage } of sessions) tx.update(SessionTable, [id], (row) => spentBy(row, usage, now))
   for (const { key, usage } of turns) tx.update(TurnTable, key, (row) => ({ ...row, usage }))

@@ -3,6 +3,7 @@
  */
 import type { Law } from "../../law.ts"
 import { deleteLaws } from "./delete.ts"
+import { eraseLaws } from "./erase.ts"
 import { deletionHistoryLaws } from "./histories.ts"
 import { maintenanceLaws } from "./maintenance.ts"
 import { pruneLaws } from "./prune.ts"
@@ -10,6 +11,7 @@ import { pruneLaws } from "./prune.ts"
 export const deletionLaws: ReadonlyArray<Law> = [
   ...deleteLaws,
   ...pruneLaws,
+  ...eraseLaws,
   ...maintenanceLaws,
   ...deletionHistoryLaws,
 ]
