@@ -135,7 +135,11 @@ interface Place {
 const locate = fn(function* (tx, treeId: string, { messages, renew }: Part) {
   const byId = (id: string) => tx.find(EntryTable, "byId", [treeId, id])
   const found = yield* tx.all(messages.map(({ entry }) => byId(entry.id)))
-  const differs = messages.map(({ entry }, i) => found[i] !== undefined && !isSameContent(found[i], entry))
+  const differs = messages.map(({ entry }, i) => {
+    const row = found[i]
+    // What was redacted here is to stay so.
+    return row !== undefined && row.redacted === undefined && !isSameContent(row, entry)
+  })
   const versions = yield* tx.all(messages.flatMap(({ entry }, i) => (differs[i] ? [byId(versionId(entry))] : [])))
   const inOrder = versions.values()
   return messages.map((message, i): Place => {

@@ -3,7 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { freeBlobs } from "../attachment/program.ts"
+import { cleanBlobs } from "../attachment/clean.ts"
 import { asked } from "../host.ts"
 import type { FileHistory } from "../rewind/file-history.ts"
 import type { SkeinSettings } from "../settings.ts"
@@ -54,22 +54,11 @@ export const makeSweep = (
     }
   })
 
-  const blobs = Effect.gen(function* () {
-    let count = 0
-    let bytes = 0
-    for (;;) {
-      const freed = yield* storage.transact(freeBlobs(yield* Clock.currentTimeMillis))
-      count += freed.blobs
-      bytes += freed.bytes
-      if (freed.isDone) return { blobs: count, bytes }
-    }
-  })
-
   return Effect.gen(function* () {
     const swept: Swept = {
       items: yield* items,
       receipts: yield* receipts,
-      ...(yield* blobs),
+      ...(yield* cleanBlobs(storage)),
       fileTurns: settings.fileHistory === undefined ? 0 : yield* pruneFiles(settings.fileHistory),
     }
     return swept

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { BlobUseTable } from "../../src/attachment/model.ts"
 import { Deletions } from "../../src/deletion/service.ts"
 import { Forks } from "../../src/fork/service.ts"
 import { Heads } from "../../src/head/service.ts"
@@ -12,6 +13,7 @@ import { Maintenance } from "../../src/maintenance/service.ts"
 import { Messages } from "../../src/message/service.ts"
 import { layer } from "../../src/services.ts"
 import { Skein } from "../../src/skein.ts"
+import { Storage, Tx } from "../../src/storage/index.ts"
 import type { LayerOptions } from "../../src/services.ts"
 import { Sessions } from "../../src/session/service.ts"
 import { naive } from "../support/naive-backend.ts"
@@ -103,6 +105,55 @@ describe("bringing a session in", () => {
       assert.deepEqual(yield* shown("ses_root"), [])
       const heads = yield* Heads
       yield* heads.checkout("ses_a", "m3")
+      assert.deepEqual(yield* shown(), ["m1", "m2", "m3"])
+    }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("IMP-03 MSG-08 large messages are kept apart, are known again, and go along where a session goes on", () =>
+    Effect.gen(function* () {
+      const messages = yield* Messages
+      const large = (id: string) => said(id, id.repeat(50_000))
+      yield* bring(["m1", large("m2")])
+      const again = yield* bring(["m1", large("m2"), large("m3")])
+      assert.deepInclude(again, { outcome: "updated", added: 1, remarks: [] })
+
+      const { messages: seen } = yield* messages.page("ses_a")
+      assert.deepEqual(
+        seen.map(({ branch, large: apart }) => [branch, apart?.display?.bytes]),
+        [
+          [1, undefined],
+          [1, 100_028],
+          [1, 100_028],
+        ],
+      )
+      for (const id of ["m2", "m3"]) {
+        assert.deepEqual((yield* messages.get("ses_a", id)).display, { role: "user", content: id.repeat(50_000) })
+      }
+      const storage = yield* Storage
+      const uses = yield* storage.read(
+        Tx.make(function* (tx) {
+          return yield* tx.range(BlobUseTable, "key", {})
+        }),
+      )
+      assert.deepEqual(
+        uses.map(({ branch, pos }) => [branch, pos]),
+        [
+          [1, 2],
+          [1, 3],
+        ],
+      )
+    }).pipe(Effect.provide(services())),
+  )
+
+  it.effect("IMP-03 MSG-08 what was redacted here does not come back with the next import", () =>
+    Effect.gen(function* () {
+      yield* bring(["m1", said("m2", "SECRET")])
+      yield* Messages.use((messages) => messages.redact("ses_a", "m2"))
+      yield* bring(["m1", said("m2", "SECRET")], { title: "Later" })
+      yield* bring(["m1", said("m2", "SECRET"), "m3"])
+
+      const { messages } = yield* Messages.use((one) => one.page("ses_a"))
+      assert.notInclude(JSON.stringify(messages), "SECRET")
       assert.deepEqual(yield* shown(), ["m1", "m2", "m3"])
     }).pipe(Effect.provide(services())),
   )
