@@ -1,6 +1,7 @@
 /**
  * Laws of sending: how an item becomes a turn, joins one that runs, and how queues are worked off.
  */
+import { Heads } from "@skein/core/head"
 import { Messages, userMessageId } from "@skein/core/message"
 import { Queue } from "@skein/core/queue"
 import type { EnqueueOptions, QueueMessage, WorkOptions } from "@skein/core/queue"
@@ -324,6 +325,58 @@ const working: ReadonlyArray<Law> = [
         })
       yield* workUntil(() => total === 9, { concurrency: 2 }, body)
       equal([most, total], [2, 9])
+    }).pipe(withServices(store)),
+  ),
+
+  law("QUE-05 QUE-08 TRN-03 what waits when a turn asks is kept until the question is answered or closed", (store) =>
+    Effect.gen(function* () {
+      const queue = yield* Queue
+      const turns = yield* Turns
+      /** A turn that asks something while these wait. */
+      const asks = (id: string, waits: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          yield* begin(id)
+          const { turn } = yield* turns.begin(id, { prompt: hello("may you?") })
+          yield* enqueueAll(id, waits)
+          return yield* turns.end(id, turn.epoch, { outcome: "needs_input" })
+        })
+      const pauseOf = (id: string) => Effect.map(session(id), (one) => one.queue?.pause?.cause)
+      for (const id of ["answered", "moved", "resumed"]) {
+        equal((yield* asks(id, ["one", "two"])).queue, "paused")
+        equal(yield* pauseOf(id), "needs-input")
+        const { turn, ...why } = yield* queue.dispatch(id)
+        equal([turn, why], [undefined, { reason: "paused", cause: "needs-input" }])
+      }
+      equal((yield* asks("went", [])).queue, "empty")
+      yield* begin("other")
+      yield* enqueue("other", "three")
+      yield* enqueue("went", "never mind")
+      const served = yield* workUntil(({ length }) => length === 2)
+      equal(served.toSorted(), ["other: three", "went: never mind"], "what was said after the question goes on")
+      const answer = yield* told(turns.begin("answered", { prompt: hello("yes") }))
+      check(answer.facts.includes("QueueChanged resumed"), "listeners must hear that the queue goes on")
+      equal(yield* pauseOf("answered"), undefined)
+      const ended = yield* turns.end("answered", answer.value.turn.epoch, { outcome: "completed" })
+      equal(ended.queue, "open")
+      const move = yield* told(Heads.use((heads) => heads.checkout("moved", null)))
+      check(move.facts.includes("QueueChanged resumed"), "listeners must hear that the queue goes on")
+      yield* queue.resume("resumed", { expected: "needs-input" })
+      equal((yield* workUntil(({ length }) => length === 6)).length, 6)
+      for (const id of ["answered", "moved", "resumed"]) equal(yield* waiting(id), [])
+    }).pipe(withServices(store)),
+  ),
+
+  law("QUE-05 a pause that was there when a turn asked stays when it was answered", (store) =>
+    Effect.gen(function* () {
+      const queue = yield* Queue
+      const turns = yield* Turns
+      yield* begin("s")
+      yield* enqueue("s", "one")
+      yield* queue.pause("s")
+      const { turn } = yield* turns.begin("s", { prompt: hello("may you?") })
+      yield* turns.end("s", turn.epoch, { outcome: "needs_input" })
+      yield* turns.begin("s", { prompt: hello("yes") })
+      equal((yield* session("s")).queue?.pause?.cause, "user-stop")
     }).pipe(withServices(store)),
   ),
 

@@ -13,7 +13,7 @@ import type { BranchRow, EntryRef, EntryRow, Facts } from "../message/model.ts"
 import { entriesAt, isOnPath, lastEntries, readPath, reaches } from "../message/path.ts"
 import { isSamePlace, replaysOtherwise } from "../message/placement.ts"
 import { readDrafts, settleDrafts } from "../message/draft.ts"
-import { expectHead, notify, ownBranches, refOf, requireEntry } from "../message/program.ts"
+import { expectHead, notify, notifyResumed, ownBranches, refOf, requireEntry } from "../message/program.ts"
 import type { ExpectedHead } from "../message/program.ts"
 import { unreadableId } from "../message/record.ts"
 import { SessionTable } from "../session/model.ts"
@@ -24,6 +24,7 @@ import { InvalidInput } from "../storage/error.ts"
 import type { Scope } from "../session/program.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import type { Handle, Unreadable } from "../storage/transaction.ts"
+import { answered } from "../queue/state.ts"
 import { requireIdle } from "../turn/fence.ts"
 import { HeadMoveTable, keptMoves } from "./model.ts"
 import type { HeadMoveRow, MoveReason } from "./model.ts"
@@ -139,8 +140,11 @@ export const applyMove = (
   tx.insert(HeadMoveTable, row)
   if (n > keptMoves) tx.remove(HeadMoveTable, [session.id, n - keptMoves])
   settleDrafts(tx, session, leaving, "interrupted", move.at)
-  const { headVersion, revision } = tx.update(SessionTable, [session.id], (row) => moved(row, to, move.at, n, journal))
+  const before = tx.update(SessionTable, [session.id], (row) => row)
+  const after = tx.update(SessionTable, [session.id], (row) => moved(row, to, move.at, n, journal))
+  const { headVersion, revision } = after
   const { reason } = move
+  notifyResumed(tx, before, after)
   const ends = movedBetween(session, to)
   notify(tx, { _tag: "HeadWasMoved", sessionId: session.id, revision, headVersion, reason, ...ends })
   if (session.status !== "idle") notify(tx, { _tag: "StatusChanged", sessionId: session.id, revision, status: "idle" })
@@ -154,7 +158,7 @@ const moved = (
   journal: { readonly undo: number | undefined; readonly redo: number | undefined },
 ): SessionRow => {
   const { error: _error, redo: _redo, tip: _tip, undo: _undo, waiting: _waiting, ...rest } = session
-  return {
+  return answered({
     ...rest,
     status: "idle",
     head: to.id === undefined ? to.ref : { ...to.ref, id: to.id },
@@ -168,7 +172,7 @@ const moved = (
     ...(to.tip === undefined ? {} : { tip: to.tip }),
     ...(journal.undo === undefined ? {} : { undo: journal.undo }),
     ...(journal.redo === undefined ? {} : { redo: journal.redo }),
-  }
+  })
 }
 
 /** An ordinary move: it is what undo takes back next, and ends redo. */

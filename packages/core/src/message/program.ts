@@ -245,6 +245,12 @@ export const notifyEntries = (
   if (entries.length > 0) notify(tx, { _tag: "EntriesCommitted", ...at, treeId, entries, ...how })
 }
 
+/** Says that a queue goes on, where it was paused before. */
+export const notifyResumed = (tx: Handle, before: SessionRow, { id, queue, revision }: SessionRow): void => {
+  const goesOn = before.queue?.pause !== undefined && queue !== undefined && queue.pause === undefined
+  if (goesOn) notify(tx, { _tag: "QueueChanged", sessionId: id, revision, reason: "resumed" })
+}
+
 /** `tx.notify`, for notices of skein's own. */
 export const notify = (tx: Handle, notice: SessionNotice): void => tx.notify(notice)
 

@@ -34,3 +34,7 @@ export const resumed = (row: SessionRow): SessionRow => {
   const { pause: _pause, ...queue } = row.queue
   return withDue({ ...row, queue })
 }
+
+/** The row of which no question is open any more: what was paused for it goes on. */
+export const answered = (row: SessionRow): SessionRow =>
+  row.queue?.pause?.cause === "needs-input" ? resumed(row) : row

@@ -97,7 +97,8 @@ export const Waiting = z.object({
 })
 export type Waiting = z.output<typeof Waiting>
 
-export const PauseCause = z.enum(["user-stop", "turn-final-failure"])
+/** `needs-input`: a turn waits for an answer. That pause ends with the question, whoever answers or closes it. */
+export const PauseCause = z.enum(["user-stop", "turn-final-failure", "needs-input"])
 export type PauseCause = z.output<typeof PauseCause>
 
 /** Why a queue stands still, and since when. */

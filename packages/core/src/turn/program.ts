@@ -23,6 +23,7 @@ import {
   headId,
   isSameContent,
   notify,
+  notifyResumed,
   placeAtHead,
   placeBefore,
   placeBehind,
@@ -37,7 +38,7 @@ import type { Wanted } from "../queue/claim.ts"
 import { applySending, planSending } from "../queue/dispatch.ts"
 import type { Sending } from "../queue/dispatch.ts"
 import type { QueueItemRow } from "../queue/model.ts"
-import { paused, withDue } from "../queue/state.ts"
+import { answered, paused, withDue } from "../queue/state.ts"
 import { SessionTable } from "../session/model.ts"
 import type { ActiveTurn, SessionFailure, SessionRow, SessionStatus } from "../session/model.ts"
 import { IdConflict, OperationConflict, requireSession } from "../session/program.ts"
@@ -278,7 +279,9 @@ export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: numb
   if (begun !== undefined) active.last = refOf(begun)
   if (adopted !== undefined) active.drafts = [refOf(adopted.entry)]
   if (turn.start === "answer" && session.waiting?.from !== undefined) active.resumes = session.waiting.from
-  const { revision } = tx.update(SessionTable, [session.id], (row) => running(row, active, adopted !== undefined, now))
+  const before = tx.update(SessionTable, [session.id], (row) => row)
+  const after = tx.update(SessionTable, [session.id], (row) => running(row, active, adopted !== undefined, now))
+  const { revision } = after
   const row: TurnRow = {
     sessionId: session.id,
     epoch,
@@ -290,6 +293,7 @@ export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: numb
     runningSince: now,
   }
   tx.insert(TurnTable, row)
+  notifyResumed(tx, before, after)
   notify(tx, { _tag: "TurnBegan", sessionId: session.id, revision, turn: row })
   notify(tx, { _tag: "StatusChanged", sessionId: session.id, revision, status: "running" })
   const written = entries.length === 0 ? [] : writeAtHead(tx, session, placement, entries, active, now)
@@ -302,7 +306,7 @@ export const applyBegin = (tx: Handle, plan: BeginPlan, turn: NewTurn, now: numb
 /** The session while a turn runs. */
 const running = (row: SessionRow, activeTurn: ActiveTurn, isAnswered: boolean, now: number): SessionRow => {
   const { error: _error, waiting, ...rest } = row
-  return withDue({
+  const next: SessionRow = {
     ...rest,
     status: "running",
     epoch: activeTurn.epoch,
@@ -312,7 +316,8 @@ const running = (row: SessionRow, activeTurn: ActiveTurn, isAnswered: boolean, n
     revision: row.revision + 1,
     updatedAt: Math.max(row.updatedAt, now),
     activityAt: Math.max(row.activityAt, now),
-  })
+  }
+  return withDue(answered(next))
 }
 
 /** Begins a turn in a session. TRN-01 */
@@ -495,6 +500,8 @@ const idle = (
   if (outcome === "failed") return withDue(paused(row, "turn-final-failure", turn, now))
   // Who stopped a turn wants no other to begin, also where it came to its end before it heard of that.
   if (outcome === "aborted" || abort !== undefined) return withDue(paused(row, "user-stop", turn, now))
+  // What was to be said before it asked is no answer.
+  if (waits) return withDue(paused(row, "needs-input", turn, now))
   return withDue(row)
 }
 

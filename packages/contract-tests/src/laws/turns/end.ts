@@ -567,27 +567,30 @@ export const endLaws: ReadonlyArray<Law> = [
     ),
   ),
 
-  law("TRN-03 a failure and a stop pause what waits in the queue, and say so; other ends let it go on", (store) =>
-    Effect.gen(function* () {
-      const ways = [
-        ...endings.map((ending) => [ending, false] as const),
-        // Who stops a turn wants no other to begin, also where it comes to its own end before it hears of that.
-        ...endings.map((ending) => [ending, true] as const),
-      ]
-      for (const [i, [ending, isStopped]] of ways.entries()) {
-        const id = `s${i}`
-        yield* begin(id)
-        yield* queued(id)
-        yield* ask(id, "u1")
-        if (isStopped) yield* abort(id)
-        const { queue, turn } = yield* end(id, 1, ending)
-        const { queue: state, status } = yield* rowOf(id)
-        const cause = ending.outcome === "failed" ? "turn-final-failure" : "user-stop"
-        const isPaused = isStopped || ending.outcome === "failed" || ending.outcome === "aborted"
-        equal([queue, state?.pause?.cause], isPaused ? ["paused", cause] : ["open", undefined], ending.outcome)
-        equal([turn.outcome, status], [ending.outcome, statuses[ending.outcome]])
-      }
-    }).pipe(withServices(store)),
+  law(
+    "TRN-03 a failure, a stop and a question pause what waits in the queue, and say so; other ends let it go on",
+    (store) =>
+      Effect.gen(function* () {
+        const ways = [
+          ...endings.map((ending) => [ending, false] as const),
+          // Who stops a turn wants no other to begin, also where it comes to its own end before it hears of that.
+          ...endings.map((ending) => [ending, true] as const),
+        ]
+        for (const [i, [ending, isStopped]] of ways.entries()) {
+          const id = `s${i}`
+          yield* begin(id)
+          yield* queued(id)
+          yield* ask(id, "u1")
+          if (isStopped) yield* abort(id)
+          const { queue, turn } = yield* end(id, 1, ending)
+          const { queue: state, status } = yield* rowOf(id)
+          const own = { failed: "turn-final-failure", aborted: "user-stop", needs_input: "needs-input" } as const
+          const cause = Object.entries(own).find(([outcome]) => outcome === ending.outcome)?.[1]
+          const expected = isStopped && cause !== "turn-final-failure" ? "user-stop" : cause
+          equal([queue, state?.pause?.cause], [expected === undefined ? "open" : "paused", expected], ending.outcome)
+          equal([turn.outcome, status], [ending.outcome, statuses[ending.outcome]])
+        }
+      }).pipe(withServices(store)),
   ),
 ]
 
