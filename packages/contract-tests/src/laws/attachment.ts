@@ -399,8 +399,11 @@ export const attachmentLaws: ReadonlyArray<Law> = [
         )
         yield* Queue.use((queue) => queue.enqueue("s", { body: "text" }, { attachments: [file] }))
         const fork = yield* Forks.use((forks) => forks.fork("s", { at: "a2" }))
+        const reading = Attachments.use((attachments) =>
+          Stream.runForEach(attachments.open("s", file.hash), () => Effect.ignore(gone("s"))),
+        )
         const gone = (id: string) => Deletions.use((deletions) => deletions.delete(id)).pipe(at(0))
-        yield* gone("s")
+        equal(yield* outcomeOf(reading), { failed: "SessionDeleted" })
         yield* clean.pipe(at(hour))
         equal(yield* counts, [1, 2, 1, 0])
         equal(yield* opened(file.hash, fork.id), bytes(2 * chunk))

@@ -65,7 +65,8 @@ export const findFile = fn(function* (tx, scope: Scope, sessionId: string, hash:
   return undefined
 })
 
-/** One chunk of a blob. */
-export const readChunk = fn(function* (tx, hash: string, n: number) {
+/** One chunk of a file, as long as the session is there. */
+export const readChunk = fn(function* (tx, scope: Scope, sessionId: string, hash: string, n: number) {
+  yield* requireSession(scope, sessionId)
   return (yield* tx.get(BlobChunkTable, [hash, n]))?.data
 })

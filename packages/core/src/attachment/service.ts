@@ -229,11 +229,11 @@ export class Attachments extends Context.Service<
               const file = yield* storage.read(findFile(settings, sessionId, hash))
               if (file === undefined) return yield* Effect.fail(new AttachmentNotFound({ sessionId, hash }))
               const count = Math.ceil(file.bytes / chunkBytes)
-              return Stream.paginate<number, Uint8Array, InvalidInput | StorageError>(
+              return Stream.paginate<number, Uint8Array, Absent>(
                 0,
                 Effect.fnUntraced(function* (n) {
                   if (n >= count) return [[], Option.none()]
-                  const data = yield* storage.read(readChunk(hash, n))
+                  const data = yield* storage.read(readChunk(settings, sessionId, hash, n))
                   if (data === undefined) return yield* Effect.fail(missing(hash, n))
                   return [[data], n + 1 < count ? Option.some(n + 1) : Option.none()]
                 }),
