@@ -8,7 +8,7 @@
  * This is the one place where that is decided. Whoever removes entries asks here in the commit that removes them, from the
  * tip down and leaves first, so that what became needed meanwhile stays.
  */
-import { BranchTable } from "../message/model.ts"
+import { BranchTable, EntryTable } from "../message/model.ts"
 import type { BranchRow } from "../message/model.ts"
 import { OperationTable } from "../operation/model.ts"
 import type { OperationRow } from "../operation/model.ts"
@@ -82,4 +82,12 @@ export const forkedBehind = fn(function* (tx, treeId: string, branch: number, po
     ...sessions.map((row) => (isUnreadable(row) ? String(row.key[0]) : row.id)),
     ...operations.map((row) => (isUnreadable(row) ? String(row.key[0]) : row.sessionId)),
   ]
+})
+
+/** Those of some sessions that an entry of another one links to. */
+export const linkedAmong = fn(function* (tx, sessionIds: ReadonlyArray<string>) {
+  const links = yield* tx.all(
+    sessionIds.map((id) => tx.range(EntryTable, "byLinked", { prefix: [id], limit: 1, unreadable: "keep" })),
+  )
+  return new Set(sessionIds.filter((_, i) => links[i]!.length > 0))
 })

@@ -27,7 +27,7 @@ import { applyCounting, planCounting } from "../usage/counting.ts"
 import { UsageTable } from "../usage/model.ts"
 import { erasingId, nobody, TombstoneTable } from "./model.ts"
 import type { TombstoneRow } from "./model.ts"
-import { neededUpTo } from "./need.ts"
+import { linkedAmong, neededUpTo } from "./need.ts"
 import { branchWindow, planEnding, removeEndings, Room } from "./removal.ts"
 import type { Ending } from "./removal.ts"
 
@@ -80,6 +80,7 @@ export const markUnused = fn(function* (
   if (session === undefined || !isSeen(scope, session)) return undefined
   const family = yield* readFamily(session)
   if (family.others.length > 0 || !family.internal.every(isUnused)) return undefined
+  if ((yield* linkedAmong(family.internal.map(({ id }) => id))).size > 0) return undefined
   return yield* markFamily(session, family, false, now)
 })
 

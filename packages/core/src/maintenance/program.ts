@@ -11,6 +11,7 @@ import { QueueItemTable } from "../queue/model.ts"
 import type { QueueItemRow } from "../queue/model.ts"
 import { isSeen } from "../scope.ts"
 import type { Scope } from "../scope.ts"
+import { linkedAmong } from "../deletion/need.ts"
 import { SessionTable } from "../session/model.ts"
 import type { SessionRow } from "../session/model.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
@@ -43,7 +44,7 @@ export const endDead = fn(function* (tx, scope: Scope, dead: ReadonlyArray<Dead>
 /** Where a walk over all sessions goes on. */
 export type SurveyPlace = string
 
-/** Some sessions, by their ids. One that cannot be read is left out. */
+/** Some sessions, by their ids, and which of them others link to. One that cannot be read is left out. */
 export const survey = fn(function* (tx, after: SurveyPlace | undefined) {
   const found = yield* tx.range(SessionTable, "key", {
     ...(after !== undefined && { after: [after] as const }),
@@ -52,7 +53,8 @@ export const survey = fn(function* (tx, after: SurveyPlace | undefined) {
   const rows = found.filter((row): row is Readonly<SessionRow> => !isUnreadable(row))
   const last = found.length < maxRange ? undefined : found.at(-1)
   const next: SurveyPlace | undefined = last && (isUnreadable(last) ? String(last.key[0]) : last.id)
-  return { rows, next }
+  const linked = yield* linkedAmong(rows.map(({ id }) => id))
+  return { rows, linked, next }
 })
 
 /** Where a walk over items goes on whose time is over. */

@@ -2,8 +2,8 @@
  * Retention: which sessions have been left alone for so long, or are so many, that they may go.
  *
  * Guarantee: off unless asked for. A session is judged by its latest activity, and that of all it started for itself. One
- * that runs, that has something in its queue, that started a session which stays, or that is the main session of an agent
- * is never taken; nor is a pinned one, unless that is asked for. Whether a session is still as it was judged is looked at
+ * that runs, that has something in its queue, that started a session which stays, that another one links to, or that is the
+ * main session of an agent is never taken; nor is a pinned one, unless that is asked for. Whether a session is still as it was judged is looked at
  * again in the commit that deletes it.
  */
 import * as Clock from "effect/Clock"
@@ -143,7 +143,8 @@ export const makeRetention =
       let next: SurveyPlace | undefined
       do {
         const page = yield* storage.read(survey(next))
-        rows.push(...page.rows.map((row) => ({ ...surveyed(row), ...(!isSeen(settings, row) && { isBusy: true }) })))
+        const stays = (row: SessionRow) => !isSeen(settings, row) || page.linked.has(row.id)
+        rows.push(...page.rows.map((row) => ({ ...surveyed(row), ...(stays(row) && { isBusy: true }) })))
         next = page.next
       } while (next !== undefined)
       const found = dispensable(rows, limits, yield* Clock.currentTimeMillis)

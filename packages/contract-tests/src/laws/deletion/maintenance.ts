@@ -3,6 +3,7 @@
  */
 import { Deletions } from "@skein/core/deletion"
 import { Forks } from "@skein/core/fork"
+import { Heads } from "@skein/core/head"
 import { Maintenance } from "@skein/core/maintenance"
 import type { RetentionOptions } from "@skein/core/maintenance"
 import { Messages } from "@skein/core/message"
@@ -37,7 +38,7 @@ const sweep = (time: number) => Maintenance.use((maintenance) => maintenance.swe
 
 export const maintenanceLaws: ReadonlyArray<Law> = [
   law(
-    "A78 DEL-04 retention takes what is old, and never what runs, is pinned, or started something that stays",
+    "A78 DEL-04 retention takes what is old, and never what runs, is pinned or linked, or started something that stays",
     (store) =>
       Effect.gen(function* () {
         yield* create({ id: "old" }, 35)
@@ -55,6 +56,9 @@ export const maintenanceLaws: ReadonlyArray<Law> = [
         yield* Queue.use((queue) => queue.enqueue("waiting", { body: "later" })).pipe(atTime(ago(35)))
         yield* Sessions.use((sessions) => sessions.ensureRoot("agent")).pipe(atTime(ago(35)))
         yield* create({ id: "new" }, 1)
+        yield* create({ id: "linked" }, 35)
+        yield* say("linked", "u4").pipe(atTime(ago(35)))
+        yield* Heads.use((heads) => heads.attach("new", "linked")).pipe(atTime(today))
         const before = yield* everything
         equal(yield* retain(), { sessions: [], deleted: [], failures: [] })
         const limit = { maxAge: 30 * day }
