@@ -61,7 +61,8 @@ export const lastForkAt = fn(function* (
     for (const row of rows) {
       if (isUnreadable(row)) {
         if (!gone.has(Number(row.key[1]))) return all
-      } else if (gone.has(row.branch)) before = [row.forkAt, row.branch]
+        // One that is not younger did not leave it, whatever a damaged row says.
+      } else if (gone.has(row.branch) || row.branch <= branch) before = [row.forkAt, row.branch]
       else return row.forkAt
     }
     if (rows.length < limit) return 0

@@ -2,6 +2,7 @@
  * Laws of deletion, retention and maintenance.
  */
 import type { Law } from "../../law.ts"
+import { damagedLaws } from "./damaged.ts"
 import { deleteLaws } from "./delete.ts"
 import { eraseLaws } from "./erase.ts"
 import { deletionHistoryLaws } from "./histories.ts"
@@ -12,6 +13,7 @@ export const deletionLaws: ReadonlyArray<Law> = [
   ...deleteLaws,
   ...pruneLaws,
   ...eraseLaws,
+  ...damagedLaws,
   ...maintenanceLaws,
   ...deletionHistoryLaws,
 ]
