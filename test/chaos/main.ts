@@ -11,6 +11,7 @@ import { memory } from "@skein/adapter-memory"
 import { sqlite } from "@skein/adapter-sqlite"
 import { seedOfRun } from "../port/seed.ts"
 import { continued } from "./continued.ts"
+import { removals, stoppedRemoval } from "./deletion.ts"
 import { drain } from "./drain.ts"
 import { fullDisk } from "./full-disk.ts"
 import { crashes, killedEverywhere, refusals } from "./half-done.ts"
@@ -19,7 +20,6 @@ import { fewDue, manyDead } from "./many-dead.ts"
 import { manyWriters } from "./many-writers.ts"
 import { oneSession } from "./one-session.ts"
 import { operations, successions } from "./operations.ts"
-import type { Operation } from "./operations.ts"
 import { aborts, leftAlone } from "./other-process.ts"
 import type { Outcome } from "./outcome.ts"
 import { paused } from "./paused.ts"
@@ -30,13 +30,13 @@ import { workers } from "./workers.ts"
 
 const seed = seedOfRun()
 
-/** One campaign for all operations. */
-const each = async (campaign: (operation: Operation) => Promise<Outcome>): Promise<Outcome> => {
+/** One campaign for all of several things, such as operations. */
+const each = async <A>(things: ReadonlyArray<A>, campaign: (thing: A) => Promise<Outcome>): Promise<Outcome> => {
   const outcomes: Array<Outcome> = []
-  for (const operation of operations) outcomes.push(await campaign(operation))
+  for (const thing of things) outcomes.push(await campaign(thing))
   const count = outcomes.reduce((sum, { figures }) => sum + Number(/: (\d+) /.exec(figures)?.[1]), 0)
   return {
-    figures: `${operations.length} operations, ${count} times`,
+    figures: `${things.length} operations, ${count} times`,
     failures: outcomes.flatMap(({ failures }) => failures),
   }
 }
@@ -46,10 +46,12 @@ const campaigns: Readonly<Record<string, () => Promise<Outcome>>> = {
   "one session": () => oneSession({ appends: 100 }),
   "kills, one writer": () => kills({ kills: 50, writers: 1, killsPerFile: 10, seed }),
   "kills, many writers": () => kills({ kills: 50, writers: 3, killsPerFile: 10, seed: seed + 1 }),
-  "refused at every row, memory": () => each((operation) => refusals(() => memory(), operation)),
-  "refused at every row, SQLite": () => each((operation) => refusals(() => sqlite({ url: ":memory:" }), operation)),
-  "stopped at every statement": () => each(crashes),
+  "refused at every row, memory": () => each(operations, (operation) => refusals(() => memory(), operation)),
+  "refused at every row, SQLite": () =>
+    each(operations, (operation) => refusals(() => sqlite({ url: ":memory:" }), operation)),
+  "stopped at every statement": () => each(operations, crashes),
   "killed at every statement": () => killedEverywhere([...operations, ...successions]),
+  "removals stopped at every statement": () => each(removals, stoppedRemoval),
   "fork into a new place killed": worktrees,
   "full disk": fullDisk,
   "killed and continued": () => continued({ rounds: 10, others: 200 }),
