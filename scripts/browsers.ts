@@ -4,7 +4,7 @@
  * Says first which browsers are there. Where Chromium is missing and this may be changed (Debian or Ubuntu, as root), it
  * is installed from the distribution's own packages; anywhere else nothing is touched.
  *
- *   npm run browsers                 the tests, their figures last
+ *   npm run browsers                 the tests, also those that `npm test` leaves out for they take long; their figures last
  *   npm run browsers -- --install    only have a browser; for a fresh machine, before `npm test`
  *
  * Exits with 1 when a test fails, or when there is no Chromium to run them in. `--install` alone forgives the latter
@@ -44,5 +44,5 @@ if (chromiumPath() === undefined) {
   console.log("no Chromium: nothing can be proved about a browser")
   process.exitCode = onlyInstall && !isCi() ? 0 : 1
 } else if (!onlyInstall) {
-  process.exitCode = run("npx", ["vitest", "run", "--project", "test", "test/browser"]) ? 0 : 1
+  process.exitCode = run("npx", ["vitest", "run", "--project", "test", "test/browser"], { SKEIN_THOROUGH: "1" }) ? 0 : 1
 }

@@ -2,6 +2,7 @@
  * The contract of every adapter and the checks of the port, in a page of Chromium.
  */
 import { laws } from "@skein/contract-tests"
+import type { Law } from "@skein/contract-tests"
 import { beforeAll, describe, expect, it } from "vitest"
 import type { Page } from "playwright-core"
 import { portChecks } from "../port/checks.ts"
@@ -12,14 +13,16 @@ import type { Browser } from "./chromium.ts"
 const seed = seedOfRun()
 /** What a page can do to a store besides opening it. */
 const offered = ["damage", "picture"]
+/** Whether all that takes long is tried, too. */
+const isThorough = process.env["SKEIN_THOROUGH"] !== undefined
 
 inChromium("indexeddb, in Chromium", (browser) => {
   describe("the contract", () => {
     const page = pageOf(browser)
-    for (const { name, needs } of laws) {
-      const missing = needs.filter((need) => !offered.includes(need))
-      const reason = missing.length === 0 ? "" : ` [not applicable: the page has no ${missing.join(", no ")}]`
-      it.skipIf(missing.length > 0)(`${name}${reason}`, async ({ skip }) => {
+    for (const law of laws) {
+      const { name } = law
+      const reason = obstacle(law)
+      it.skipIf(reason !== undefined)(`${name}${reason === undefined ? "" : ` [${reason}]`}`, async ({ skip }) => {
         const options = { seed, runs: 20 }
         const { broken, notApplicable } = await page().evaluate(([law, options]) => skein.contractTrial(law, options), [
           name,
@@ -48,6 +51,13 @@ inChromium("indexeddb, in Chromium", (browser) => {
     }
   })
 })
+
+/** Why a law is not tried in a page. */
+const obstacle = ({ needs, slow }: Law): string | undefined => {
+  const missing = needs.filter((need) => !offered.includes(need))
+  if (missing.length > 0) return `not applicable: the page has no ${missing.join(", no ")}`
+  return slow && !isThorough ? "slow: npm run browsers tries it" : undefined
+}
 
 /** A page for the tests of one group. */
 const pageOf = (browser: Browser) => {

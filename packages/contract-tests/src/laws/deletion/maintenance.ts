@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { atTime, makeTime } from "../../clock.ts"
 import { check, equal } from "../../equal.ts"
-import { law } from "../../law.ts"
+import { law, lawWith } from "../../law.ts"
 import type { Law } from "../../law.ts"
 import { outcomeOf } from "../../outcome.ts"
 import { openServices, withServices } from "../../services.ts"
@@ -139,35 +139,38 @@ export const maintenanceLaws: ReadonlyArray<Law> = [
       ])
     }).pipe(withServices(store, { fileHistory }))
   }),
-  law("A77 DEL-06 two hundred sessions leave nothing but marks and what their calls cost", (store) =>
-    Effect.gen(function* () {
-      yield* begin("first")
-      yield* Deletions.use((deletions) => deletions.delete("first"))
-      yield* Deletions.use((deletions) => deletions.forget("first"))
-      const start = yield* counts
-      const text = "x".repeat(1_000)
-      for (let n = 0; n < 200; n++) {
-        const id = `s${n}`
-        yield* begin(id)
-        const list = Array.from({ length: 6 }, (_, i) => ({
-          id: `${i % 2 === 0 ? "u" : "a"}${i}`,
-          role: i % 2 === 0 ? ("user" as const) : ("assistant" as const),
-          body: {
-            role: i % 2 === 0 ? "user" : "assistant",
-            content: i === 3 && n % 20 === 0 ? `${n} `.repeat(35_000) : text,
-          },
-        }))
-        yield* Messages.use((messages) => messages.appendMany(id, list))
-        const fork = yield* Forks.use((forks) => forks.fork(id, { operationId: `o${n}` }))
-        yield* say(fork.id, "u99")
-        yield* Rewinds.use((rewinds) => rewinds.rewind(id, "u4"))
-        yield* say(id, "u98")
-        const both = n % 2 === 0 ? [id, fork.id] : [fork.id, id]
-        yield* Deletions.use((deletions) => deletions.deleteMany(both))
-      }
-      yield* sweep(today + 2 * 60 * 60 * 1_000)
-      equal(yield* counts, { ...start, tombstone: 400 })
-    }).pipe(atTime(today), withServices(store)),
+  lawWith(
+    { slow: true },
+    "A77 DEL-06 two hundred sessions leave nothing but marks and what their calls cost",
+    (store) =>
+      Effect.gen(function* () {
+        yield* begin("first")
+        yield* Deletions.use((deletions) => deletions.delete("first"))
+        yield* Deletions.use((deletions) => deletions.forget("first"))
+        const start = yield* counts
+        const text = "x".repeat(1_000)
+        for (let n = 0; n < 200; n++) {
+          const id = `s${n}`
+          yield* begin(id)
+          const list = Array.from({ length: 6 }, (_, i) => ({
+            id: `${i % 2 === 0 ? "u" : "a"}${i}`,
+            role: i % 2 === 0 ? ("user" as const) : ("assistant" as const),
+            body: {
+              role: i % 2 === 0 ? "user" : "assistant",
+              content: i === 3 && n % 20 === 0 ? `${n} `.repeat(35_000) : text,
+            },
+          }))
+          yield* Messages.use((messages) => messages.appendMany(id, list))
+          const fork = yield* Forks.use((forks) => forks.fork(id, { operationId: `o${n}` }))
+          yield* say(fork.id, "u99")
+          yield* Rewinds.use((rewinds) => rewinds.rewind(id, "u4"))
+          yield* say(id, "u98")
+          const both = n % 2 === 0 ? [id, fork.id] : [fork.id, id]
+          yield* Deletions.use((deletions) => deletions.deleteMany(both))
+        }
+        yield* sweep(today + 2 * 60 * 60 * 1_000)
+        equal(yield* counts, { ...start, tombstone: 400 })
+      }).pipe(atTime(today), withServices(store)),
   ),
   law("DEL-04 stats count all rows, and compacting loses none", (store) =>
     Effect.gen(function* () {
@@ -200,41 +203,44 @@ export const maintenanceLaws: ReadonlyArray<Law> = [
       yield* say("t", "u1")
     }).pipe(withServices(store)),
   ),
-  law("DEL-06 of several who look after a store one is at it, and another one when that one is gone", (store) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const rounds: Array<string> = []
-        const history = (name: string): FileHistory => {
-          const never = () => Effect.die("not asked for")
-          return {
-            eligible: never,
-            plan: never,
-            apply: never,
-            verify: never,
-            rollback: never,
-            prune: () => Effect.sync(() => (rounds.push(name), 0)),
+  lawWith(
+    { slow: true },
+    "DEL-06 of several who look after a store one is at it, and another one when that one is gone",
+    (store) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const rounds: Array<string> = []
+          const history = (name: string): FileHistory => {
+            const never = () => Effect.die("not asked for")
+            return {
+              eligible: never,
+              plan: never,
+              apply: never,
+              verify: never,
+              rollback: never,
+              prune: () => Effect.sync(() => (rounds.push(name), 0)),
+            }
           }
-        }
-        const run = Maintenance.use((maintenance) => maintenance.run({ every: 1_000 }))
-        const time = yield* makeTime
-        const open = (name: string) => time.during(openServices(time.of(store), { fileHistory: history(name) }))
-        const one = yield* open("one")
-        const first = yield* Effect.forkChild(time.during(Effect.provide(run, one)))
-        yield* time.pass(3_500)
-        equal(rounds, ["one", "one", "one", "one"])
-        const other = yield* open("other")
-        const second = yield* Effect.forkChild(time.during(Effect.provide(run, other)))
-        yield* time.pass(10_000)
-        equal([...new Set(rounds)], ["one"])
-        yield* Fiber.interrupt(first)
-        yield* time.pass(200_000)
-        check(rounds.includes("other"), "nobody took over")
-        const { length } = rounds
-        yield* Fiber.interrupt(second)
-        yield* time.pass(200_000)
-        equal(rounds.length, length)
-        equal((yield* time.during(Effect.provide(everything, other)))["operation"], [])
-      }),
-    ),
+          const run = Maintenance.use((maintenance) => maintenance.run({ every: 1_000 }))
+          const time = yield* makeTime
+          const open = (name: string) => time.during(openServices(time.of(store), { fileHistory: history(name) }))
+          const one = yield* open("one")
+          const first = yield* Effect.forkChild(time.during(Effect.provide(run, one)))
+          yield* time.pass(3_500)
+          equal(rounds, ["one", "one", "one", "one"])
+          const other = yield* open("other")
+          const second = yield* Effect.forkChild(time.during(Effect.provide(run, other)))
+          yield* time.pass(10_000)
+          equal([...new Set(rounds)], ["one"])
+          yield* Fiber.interrupt(first)
+          yield* time.pass(200_000)
+          check(rounds.includes("other"), "nobody took over")
+          const { length } = rounds
+          yield* Fiber.interrupt(second)
+          yield* time.pass(200_000)
+          equal(rounds.length, length)
+          equal((yield* time.during(Effect.provide(everything, other)))["operation"], [])
+        }),
+      ),
   ),
 ]

@@ -33,6 +33,7 @@ import {
   settle,
   start,
   timedLaw,
+  timedLawWith,
 } from "./subject.ts"
 
 /** Milliseconds between two writes of one draft. */
@@ -301,32 +302,35 @@ export const draftLaws: ReadonlyArray<Law> = [
     }),
   ),
 
-  timedLaw("MSG-04 STO-04 what cannot be stored now is stored later, and the body is not disturbed", (store, time) =>
-    Effect.gen(function* () {
-      const flaky = faulty(store)
-      const opening = yield* open(flaky.store)
-      for (const reason of [new Busy({}), new Full({})]) {
-        const id = reason._tag
-        yield* opening.run(begin(id))
-        const [given, finish] = [yield* Deferred.make<Turn>(), yield* Deferred.make<void>()]
-        const body = (turn: Turn) => Effect.andThen(Deferred.succeed(given, turn), Deferred.await(finish))
-        const running = yield* Effect.forkChild(opening.run(run(id, prompt, body)))
-        const turn = yield* Deferred.await(given)
-        yield* time.settle
-        flaky.fail((writes) => (writesEntry(writes) ? { reason } : undefined))
-        yield* turn.draft(saying("a1", "1"))
-        yield* time.pass(6_000)
-        yield* turn.draft(saying("a1", "2"))
-        yield* time.settle
-        equal(yield* outcomeOf(opening.run(messageOf(id, "a1"))), { failed: "MessageNotFound" })
-        flaky.mend()
-        yield* time.pass(5_000 + checkpoint)
-        equal(yield* opening.run(stored(id, "a1")), ["2", true, undefined])
-        yield* Deferred.succeed(finish, undefined)
-        yield* Fiber.join(running)
-        equal(yield* opening.run(stored(id, "a1")), ["2", false, undefined])
-      }
-    }),
+  timedLawWith(
+    { slow: true },
+    "MSG-04 STO-04 what cannot be stored now is stored later, and the body is not disturbed",
+    (store, time) =>
+      Effect.gen(function* () {
+        const flaky = faulty(store)
+        const opening = yield* open(flaky.store)
+        for (const reason of [new Busy({}), new Full({})]) {
+          const id = reason._tag
+          yield* opening.run(begin(id))
+          const [given, finish] = [yield* Deferred.make<Turn>(), yield* Deferred.make<void>()]
+          const body = (turn: Turn) => Effect.andThen(Deferred.succeed(given, turn), Deferred.await(finish))
+          const running = yield* Effect.forkChild(opening.run(run(id, prompt, body)))
+          const turn = yield* Deferred.await(given)
+          yield* time.settle
+          flaky.fail((writes) => (writesEntry(writes) ? { reason } : undefined))
+          yield* turn.draft(saying("a1", "1"))
+          yield* time.pass(6_000)
+          yield* turn.draft(saying("a1", "2"))
+          yield* time.settle
+          equal(yield* outcomeOf(opening.run(messageOf(id, "a1"))), { failed: "MessageNotFound" })
+          flaky.mend()
+          yield* time.pass(5_000 + checkpoint)
+          equal(yield* opening.run(stored(id, "a1")), ["2", true, undefined])
+          yield* Deferred.succeed(finish, undefined)
+          yield* Fiber.join(running)
+          equal(yield* opening.run(stored(id, "a1")), ["2", false, undefined])
+        }
+      }),
   ),
 
   timedLaw("MSG-04 A68 what was drafted last is stored with the end, however the turn ends", (store, time) =>
