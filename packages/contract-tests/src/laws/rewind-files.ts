@@ -462,12 +462,14 @@ export const rewindFileLaws: ReadonlyArray<Law> = [
         const first = yield* Effect.forkChild(one.run(rewind("s", "u2", named)))
         yield* time.settle
         equal(yield* outcomeOf(other.run(rewind("s", "u3"))), { failed: "OperationConflict" })
-        const again = yield* Effect.forkChild(other.run(rewind("s", "u2", named)))
         // It lives, however long it takes.
         yield* time.pass(5 * lease)
         equal((yield* other.run(recover())).restored, undefined)
-        yield* gate.open
+        const again = yield* Effect.forkChild(other.run(rewind("s", "u2", named)))
         yield* time.pass(1_000)
+        yield* gate.open
+        // Whoever waits for it looks now and then, and does not end before it has looked again.
+        for (let i = 0; i < 60 && again.pollUnsafe() === undefined; i++) yield* time.pass(1_000)
         equal(yield* Fiber.join(again), yield* Fiber.join(first))
         equal(files.calls.filter((call) => call === "apply").length, 1)
         equal(yield* other.run(found(files)), rewound)
