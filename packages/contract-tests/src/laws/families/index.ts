@@ -42,12 +42,15 @@ interface Called {
 }
 
 /**
- * Pruning is several commits, between which others may move the same head: then it is not as if one had come after the
- * other. Who prunes has the session to himself.
+ * Pruning and deleting are several commits. Between those of a prune others may move the same head, or go: then what is left
+ * is not as if one had come after the other, though nothing is lost that somebody needs. So whoever prunes has the session
+ * to himself, and nobody else removes anything meanwhile.
  */
 const undisturbed = (asked: ReadonlyArray<Operation>): ReadonlyArray<Operation> => {
-  const pruning = new Map(asked.filter((one) => one.do === "prune").map((one) => [one.session, one]))
-  return asked.filter((one) => (pruning.get(one.session) ?? one) === one)
+  const pruning = asked.find((one) => one.do === "prune")
+  if (pruning === undefined) return asked
+  const removes = ({ do: verb }: Operation) => verb === "prune" || verb === "delete"
+  return asked.filter((one) => one === pruning || (one.session !== pruning.session && !removes(one)))
 }
 
 /** All orders of a few things, those as given first. */
