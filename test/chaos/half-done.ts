@@ -188,22 +188,28 @@ const afterRecovery = async (path: string): Promise<ReadonlyArray<string>> => {
   return [...problems, ...unless(running.length === 0, `${running.join()} still runs after recovery`)]
 }
 
-/** What a process does before it is killed: where it begins, and what the store is if it comes to its end. */
+/** What a process does before it is killed: where it begins, and what the store may be then. */
 interface Target {
   readonly operation: Operation
   readonly directory: string
   /** The file to begin with. */
   readonly path: string
   readonly before: StoreRows
-  readonly after: StoreRows
+  /** As it is after each of its commits. */
+  readonly later: ReadonlyArray<StoreRows>
 }
 
 const withTarget = <A>(operation: Operation, use: (target: Target) => Promise<A>): Promise<A> =>
   inDirectory(async (directory) => {
     const path = join(directory, "store.db")
     const before = await rowsAfter(path, (store) => prepare(store, operation))
-    const after = await rowsAfter(copyStore(path, join(directory, "model.db")), (store) => store.run(operation.run))
-    return use({ operation, directory, path, before, after })
+    const later: Array<StoreRows> = []
+    for (const work of [operation.run, ...(operation.first === undefined ? [] : [operation.first])]) {
+      later.push(
+        await rowsAfter(copyStore(path, join(directory, `model-${later.length}.db`)), (store) => store.run(work)),
+      )
+    }
+    return use({ operation, directory, path, before, later })
   })
 
 /** What stands in a file after something was done to it and it was closed. */
@@ -216,7 +222,7 @@ const rowsAfter = async (path: string, work: (store: Store) => Promise<unknown>)
 
 /** The same with a real process and a real `kill -9`, at one statement. `undefined`: it has fewer statements. */
 const killOnce = async (target: Target, step: number): Promise<ReadonlyArray<string> | undefined> => {
-  const { after, before, directory, operation } = target
+  const { before, directory, later, operation } = target
   const path = copyStore(target.path, join(directory, `${step}.db`))
   const options: StepOptions = { path, operation: operation.name, step }
   const child = start("half-done", options)
@@ -224,7 +230,8 @@ const killOnce = async (target: Target, step: number): Promise<ReadonlyArray<str
   child.go()
   if ((await child.ended) === 0) return undefined
   const { problems, rows } = inspectFile(path)
-  const isWhole = isDeepStrictEqual(rows, before) || isDeepStrictEqual(comparable(rows), comparable(after))
+  const isLater = later.some((one) => isDeepStrictEqual(comparable(rows), comparable(one)))
+  const isWhole = isDeepStrictEqual(rows, before) || isLater
   return [
     ...problems,
     ...unless(isWhole, "the store is neither as before nor as after"),

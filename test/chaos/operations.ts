@@ -26,6 +26,8 @@ export interface Operation {
   readonly run: Effect.Effect<unknown, unknown, Services>
   /** What has to be done before, beside `beginning`. */
   readonly prepare?: Effect.Effect<unknown, unknown, Services>
+  /** Of an operation that is two commits, one after the other: what the first one does. */
+  readonly first?: Effect.Effect<unknown, unknown, Services | Storage>
   /** What it does by itself when its answer is lost: nobody would know of what it has begun. */
   readonly whenLost?: Effect.Effect<unknown, unknown, Services | Storage>
 }
@@ -358,6 +360,8 @@ export const successions: ReadonlyArray<Operation> = [
       working,
       withQueue((queue) => queue.enqueue("s1", user("q1"), { requestedTurnId: "t1" })),
     ),
+    // The turn stops, and then the head goes back, in this order.
+    first: withTurns((turns) => turns.abort("s1", { reason: "rewind" })),
     run: withRewinds((rewinds) => rewinds.rewind("s1", "m3", { abortFirst: true, waitMs: 0 })),
   },
   { name: "abort what nobody runs", prepare: working, run: withTurns((turns) => turns.abort("s1")) },
