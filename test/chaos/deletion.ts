@@ -3,7 +3,6 @@
  * nothing is half gone for whoever looks, nothing that somebody can get to is lost, and in the end everything is as if it had
  * not stopped.
  */
-import { join } from "node:path"
 import { isDeepStrictEqual } from "node:util"
 import * as Effect from "effect/Effect"
 import { everything } from "../../packages/contract-tests/src/laws/deletion/everything.ts"
@@ -17,13 +16,12 @@ import { Queue } from "../../packages/core/src/queue/service.ts"
 import type { Services } from "../../packages/core/src/services.ts"
 import { Sessions } from "../../packages/core/src/session/service.ts"
 import { Usage } from "../../packages/core/src/usage/service.ts"
+import { crashing } from "./crash.ts"
 import { inDirectory } from "./directory.ts"
-import { copyStore } from "./file.ts"
 import { assistant, beginning, spent, user } from "./operations.ts"
 import { unless } from "./outcome.ts"
 import type { Outcome } from "./outcome.ts"
-import { sqliteWith, watched } from "./steps.ts"
-import { openFile, openStore } from "./store.ts"
+import { openFile } from "./store.ts"
 import type { Store } from "./store.ts"
 
 export interface Removal {
@@ -71,30 +69,15 @@ const settledRows = (store: Store): Promise<unknown> =>
 
 const recover = Effect.flatMap(Effect.service(Maintenance), (maintenance) => maintenance.recover())
 
-/** A crash at every statement: after each one the files are copied, as a process that stops there would leave them. */
+/** A crash at every statement of a removal: what each one leaves is opened. */
 export const stoppedRemoval = ({ gone, name, run }: Removal): Promise<Outcome> =>
   inDirectory(async (directory) => {
-    const path = join(directory, "store.db")
-    const copies: Array<string> = []
-    let isWatching = false
-    const copy = () => {
-      copies.push(copyStore(path, join(directory, `after-${copies.length}.db`)))
-    }
-    const driver = watched((_, work) => {
-      const answer = work()
-      if (isWatching) copy()
-      return answer
+    const { after, before, copies } = await crashing(directory, {
+      prepare: (store) => store.run(family),
+      before: (store) => store.run(everything),
+      run: (store) => store.run(run),
+      after: settledRows,
     })
-    const store = openStore(sqliteWith(driver, { url: `file:${path}` }))
-    await store.run(family)
-    const before = await store.run(everything)
-    isWatching = true
-    copy()
-    await store.run(run)
-    isWatching = false
-    const after = await settledRows(store)
-    await store.close()
-
     const failures: Array<string> = []
     for (const [step, file] of copies.entries()) {
       const where = `${name}, stopped after ${step} of ${copies.length - 1} statements:`

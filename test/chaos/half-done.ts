@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { Maintenance } from "../../packages/core/src/maintenance/service.ts"
 import { canonical } from "../../packages/core/src/value.ts"
+import { crashing } from "./crash.ts"
 import { inDirectory } from "./directory.ts"
 import { faulty } from "./faults.ts"
 import type { Fault } from "./faults.ts"
@@ -20,7 +21,6 @@ import { unless } from "./outcome.ts"
 import type { Outcome } from "./outcome.ts"
 import { countUp, start } from "./processes.ts"
 import type { StoreRows } from "./rows.ts"
-import { sqliteWith, watched } from "./steps.ts"
 import { openFile, openStore } from "./store.ts"
 import type { Store } from "./store.ts"
 
@@ -122,33 +122,15 @@ const struckBy = async (
   }
 }
 
-/**
- * A crash at every statement of an operation: after each one the files are copied, as a process that stops there would
- * leave them, and opened.
- */
+/** A crash at every statement of an operation: what each one leaves is opened. */
 export const crashes = (operation: Operation): Promise<Outcome> =>
   inDirectory(async (directory) => {
-    const path = join(directory, "store.db")
-    const copies: Array<string> = []
-    let isWatching = false
-    const copy = () => {
-      copies.push(copyStore(path, join(directory, `after-${copies.length}.db`)))
-    }
-    const driver = watched((_, run) => {
-      const answer = run()
-      if (isWatching) copy()
-      return answer
+    const { after, before, copies } = await crashing(directory, {
+      prepare: (store) => prepare(store, operation),
+      before: (store) => store.rows(),
+      run: (store) => store.run(operation.run),
+      after: (store) => store.rows(),
     })
-    const store = openStore(sqliteWith(driver, { url: `file:${path}` }))
-    await prepare(store, operation)
-    const before = await store.rows()
-    isWatching = true
-    copy()
-    await store.run(operation.run)
-    isWatching = false
-    const after = await store.rows()
-    await store.close()
-
     const failures: Array<string> = []
     let seen = before
     for (const [step, file] of copies.entries()) {
