@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import * as Effect from "effect/Effect"
-import { everything } from "../../packages/contract-tests/src/laws/deletion/everything.ts"
+import { everything } from "../../packages/contract-tests/src/everything.ts"
 import { walk } from "../../packages/contract-tests/src/laws/deletion/walk.ts"
 import { Deletions } from "../../packages/core/src/deletion/service.ts"
 import { Forks } from "../../packages/core/src/fork/service.ts"

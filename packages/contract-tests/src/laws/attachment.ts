@@ -1,7 +1,6 @@
 /**
  * Laws of attachments: files that come with messages, and how long their bytes are kept.
  */
-import { BlobChunkTable, BlobTable, BlobUseTable, QueueFileTable } from "@skein/core"
 import { Attachments } from "@skein/core/attachment"
 import type { Attachment, ByteSource } from "@skein/core/attachment"
 import { Deletions } from "@skein/core/deletion"
@@ -11,13 +10,13 @@ import { Messages } from "@skein/core/message"
 import type { MessageInput } from "@skein/core/message"
 import { Queue } from "@skein/core/queue"
 import { Sessions } from "@skein/core/session"
-import { Storage, Tx } from "@skein/core/storage"
 import { Turns } from "@skein/core/turn"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { atTime } from "../clock.ts"
 import { counting } from "../counting.ts"
 import { check, equal } from "../equal.ts"
+import { countsOf } from "../everything.ts"
 import { law } from "../law.ts"
 import type { Law } from "../law.ts"
 import { outcomeOf } from "../outcome.ts"
@@ -77,19 +76,7 @@ const listed = (id = "s") =>
 const clean = Attachments.use((attachments) => attachments.clean())
 
 /** How many blobs, chunks, uses by entries and uses by queue items there are. */
-const counts = Storage.use((storage) =>
-  storage.read(
-    Tx.make(function* (tx) {
-      const rows = yield* tx.all([
-        tx.range(BlobTable, "key", {}),
-        tx.range(BlobChunkTable, "key", {}),
-        tx.range(BlobUseTable, "key", {}),
-        tx.range(QueueFileTable, "key", {}),
-      ])
-      return rows.map(({ length }) => length)
-    }),
-  ),
-)
+const counts = countsOf("blob", "blob_chunk", "blob_use", "queue_file")
 
 /** A web stream of bytes, where the place that runs the laws has them. */
 const streamOf = (bytes: Uint8Array): AsyncIterable<Uint8Array> => {

@@ -1,7 +1,7 @@
 /**
  * Laws of large bodies: kept apart from their messages, given where they are asked for, and redacted.
  */
-import { BlobChunkTable, BlobTable, BlobUseTable, EntryTable, SessionTable } from "@skein/core"
+import { BlobChunkTable, EntryTable, SessionTable } from "@skein/core"
 import { Forks } from "@skein/core/fork"
 import { Heads } from "@skein/core/head"
 import { History } from "@skein/core/history"
@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { counting } from "../counting.ts"
 import { check, equal } from "../equal.ts"
+import { countsOf } from "../everything.ts"
 import { law, lawWith } from "../law.ts"
 import type { Law } from "../law.ts"
 import { outcomeOf } from "../outcome.ts"
@@ -41,18 +42,7 @@ const sized = (id: string, bytes: number, letter = "x"): MessageInput => {
 const big = (id: string, letter = "x") => sized(id, 100_000, letter)
 
 /** How many blobs, chunks and uses there are. */
-const blobs = Storage.use((storage) =>
-  storage.read(
-    Tx.make(function* (tx) {
-      const rows = yield* tx.all([
-        tx.range(BlobTable, "key", {}),
-        tx.range(BlobChunkTable, "key", {}),
-        tx.range(BlobUseTable, "key", {}),
-      ])
-      return rows.map(({ length }) => length)
-    }),
-  ),
-)
+const blobs = countsOf("blob", "blob_chunk", "blob_use")
 
 /** All rows of the session's tree, as one text: what is nowhere in it is in none of them. */
 const everything = Storage.use((storage) =>

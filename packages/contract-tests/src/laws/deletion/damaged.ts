@@ -16,7 +16,7 @@ import { outcomeOf } from "../../outcome.ts"
 import { withServices } from "../../services.ts"
 import { begin, checkout, pathOf, sayAll, session } from "../conversation.ts"
 import { remove } from "./delete.ts"
-import { counts } from "./everything.ts"
+import { counts } from "../../everything.ts"
 
 /** Writes past the services, as damage would: sessions that started one another, and branches that left one another. */
 const bend = Storage.use((storage) =>

@@ -26,7 +26,7 @@ import type { Law } from "../../law.ts"
 import { outcomeOf } from "../../outcome.ts"
 import { openServices, withServices } from "../../services.ts"
 import { begin, checkout, pathOf, recovered, replayed, said, say, sayAll, session } from "../conversation.ts"
-import { counts, everything, naming } from "./everything.ts"
+import { counts, everything, naming } from "../../everything.ts"
 import { forkOf } from "./fork.ts"
 
 export const remove = (sessionId: string, options?: DeleteOptions) =>

@@ -15,7 +15,7 @@ import { outcomeOf } from "../../outcome.ts"
 import { withServices } from "../../services.ts"
 import { begin, callOf, pathOf, replayed, resultOf, say, session } from "../conversation.ts"
 import { remove } from "./delete.ts"
-import { counts, everything } from "./everything.ts"
+import { counts, everything } from "../../everything.ts"
 
 const erase = (sessionId: string) => Deletions.use((deletions) => deletions.erase(sessionId))
 const fork = (sessionId: string, at: string) => Forks.use((forks) => forks.fork(sessionId, { at }))

@@ -22,7 +22,7 @@ import type { Law } from "../../law.ts"
 import { outcomeOf } from "../../outcome.ts"
 import { openServices, withServices } from "../../services.ts"
 import { begin, said, say, sayAll, session } from "../conversation.ts"
-import { counts, everything, naming } from "./everything.ts"
+import { counts, everything, naming } from "../../everything.ts"
 
 const day = 24 * 60 * 60 * 1_000
 const today = Date.UTC(2026, 5, 1)

@@ -19,7 +19,7 @@ import { outcomeOf } from "../../outcome.ts"
 import { withServices } from "../../services.ts"
 import { begin, checkout, pathOf, recovered, said, say, sayAll, session } from "../conversation.ts"
 import { remove } from "./delete.ts"
-import { counts, everything } from "./everything.ts"
+import { counts, everything } from "../../everything.ts"
 
 const prune = (sessionId: string, options?: PruneOptions) =>
   Deletions.use((deletions) => deletions.prune(sessionId, options))

@@ -4,7 +4,7 @@
  */
 import type { BranchTable, EntryTable, HeadMoveTable, OperationTable, SessionTable } from "@skein/core"
 import type { RowOf } from "@skein/core/storage"
-import type { Rows } from "./everything.ts"
+import type { Rows } from "../../everything.ts"
 
 type Session = RowOf<typeof SessionTable>
 type Branch = RowOf<typeof BranchTable>

@@ -1,7 +1,6 @@
 /**
  * The family on the store under test: operations and what is seen of it, through the services.
  */
-import { BranchTable, EntryTable, HeadMoveTable, SessionTable, TreeTable } from "@skein/core"
 import type { Services } from "@skein/core"
 import { Attachments } from "@skein/core/attachment"
 import { Deletions } from "@skein/core/deletion"
@@ -13,8 +12,8 @@ import type { MessageInput } from "@skein/core/message"
 import { Rewinds } from "@skein/core/rewind"
 import { Sessions } from "@skein/core/session"
 import type { Session } from "@skein/core/session"
-import { Storage, Tx } from "@skein/core/storage"
 import * as Effect from "effect/Effect"
+import { everything } from "../../everything.ts"
 import { outcomeOf } from "../../outcome.ts"
 import type { Answer, Made, NewMessage, Operation } from "./oracle.ts"
 
@@ -115,30 +114,8 @@ export const seenOf = (id: string, ids: ReadonlyArray<string>) =>
     ),
   )
 
-/** How many rows of the sessions and their trees are stored, and the ids of all entries, in order. */
-export const stored = Effect.gen(function* () {
-  const storage = yield* Storage
-  const ids: Array<string> = []
-  let after: readonly [string, number, number] | undefined
-  do {
-    const rows = yield* storage.read(
-      Tx.make(function* (tx) {
-        return yield* tx.range(EntryTable, "key", after === undefined ? {} : { after })
-      }),
-    )
-    ids.push(...idsOf(rows))
-    const last = rows.at(-1)
-    after = last && [last.treeId, last.branch, last.pos]
-  } while (after !== undefined)
-  const others = yield* storage.read(
-    Tx.make(function* (tx) {
-      return yield* tx.all([
-        tx.range(SessionTable, "key", {}),
-        tx.range(TreeTable, "key", {}),
-        tx.range(BranchTable, "key", {}),
-        tx.range(HeadMoveTable, "key", {}),
-      ])
-    }),
-  )
-  return { ids: ids.toSorted(), others: others.reduce((sum, rows) => sum + rows.length, 0) }
-})
+/** The ids of all entries, in order, and how many rows of sessions and their trees there are beside them. */
+export const stored = Effect.map(everything, (found) => ({
+  ids: (found["entry"] ?? []).map(({ id }) => String(id)).toSorted(),
+  others: ["session", "tree", "branch", "head_move"].reduce((sum, name) => sum + (found[name]?.length ?? 0), 0),
+}))

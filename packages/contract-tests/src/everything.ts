@@ -1,5 +1,5 @@
 /**
- * Everything that a store holds, table by table: what laws of deletion compare.
+ * Everything that a store holds, table by table.
  */
 import { Storage, Tx } from "@skein/core/storage"
 import type { AnyTable, Key, Table } from "@skein/core/storage"
@@ -44,6 +44,10 @@ export const counts = Effect.map(everything, (found) =>
     Object.entries(found).flatMap(([name, { length }]) => (length === 0 ? [] : [[name, length] as const])),
   ),
 )
+
+/** How many rows each of some tables has. */
+export const countsOf = (...names: ReadonlyArray<string>) =>
+  Effect.map(everything, (found) => names.map((name) => found[name]!.length))
 
 /** Tables of which a row names one of these, anywhere in it. */
 export const naming = (found: Record<string, Rows>, ...ids: ReadonlyArray<string>): ReadonlyArray<string> =>
