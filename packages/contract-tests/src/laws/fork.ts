@@ -493,6 +493,48 @@ export const forkLaws: ReadonlyArray<Law> = [
       }),
   ),
 
+  timedLaw(
+    "FRK-04 who was taken for dead, and is not, does not go on with a fork that somebody else has taken on",
+    (store, time) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const gates = [yield* Latch.make(false), yield* Latch.make(false)]
+          let asked = 0
+          const workspaces: Workspaces = {
+            prepare: ({ operation }) =>
+              Effect.as(
+                Effect.suspend(() => gates[asked++]!.await),
+                { workspace: `/worktrees/${operation}` },
+              ),
+            remove: () => Effect.die("nothing is to be removed"),
+          }
+          const flaky = faulty(store)
+          const one = yield* open(flaky.store, { workspaces })
+          const other = yield* open(store, { workspaces })
+          yield* other.run(begin("s"))
+          yield* other.run(say("s", "a1"))
+          const forking = fork("s", { operationId: "op", workspace: {} })
+          const first = yield* Effect.forkChild(one.run(forking))
+          yield* time.settle
+          // It lives, and cannot say so.
+          flaky.fail(() => ({ reason: new Unavailable({}), committed: false }))
+          yield* time.pass(60_000)
+          const second = yield* Effect.forkChild(other.run(forking))
+          yield* time.pass(31_000)
+          equal(asked, 2)
+          flaky.mend()
+          yield* gates[0]!.open
+          yield* time.pass(1_000)
+          equal(yield* other.run(listed), ["s"])
+          yield* gates[1]!.open
+          yield* time.pass(1_000)
+          const { id } = yield* Fiber.join(second)
+          equal((yield* Fiber.join(first)).id, id)
+          equal(yield* other.run(listed), ["s", id].toSorted())
+        }),
+      ),
+  ),
+
   law("FRK-01 a fork of a hidden project's session shows the project again", (store) =>
     Effect.gen(function* () {
       const projects = yield* Projects
