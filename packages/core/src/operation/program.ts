@@ -1,10 +1,17 @@
 /**
- * The rules of operations that take several commits: whoever is at one holds it by a lease, and of two one goes on.
+ * The rules of operations: what was done is remembered for a while; and of those that take several commits, whoever is at
+ * one holds it by a lease, and of two one goes on.
  */
 import { TombstoneTable } from "../deletion/model.ts"
 import { fn, isUnreadable, maxRange } from "../storage/transaction.ts"
 import { OperationTable } from "./model.ts"
 import type { OperationRow } from "./model.ts"
+
+/** What is remembered of an operation; `undefined`: nothing, or not any more. One that is not finished is not forgotten. */
+export const readReceipt = fn(function* (tx, id: string, now: number) {
+  const row = yield* tx.get(OperationTable, [id])
+  return row !== undefined && (row.unfinished !== undefined || row.expiresAt > now) ? row : undefined
+})
 
 /** An operation that somebody holds in a certain state. */
 export interface HeldBy {

@@ -11,6 +11,7 @@ import { filesIn } from "../attachment/files.ts"
 import { QueueFileTable } from "../attachment/model.ts"
 import type { QueueChanged } from "../notice.ts"
 import { receiptsKept, OperationTable } from "../operation/model.ts"
+import { readReceipt } from "../operation/program.ts"
 import type { OperationRow } from "../operation/model.ts"
 import { SessionTable } from "../session/model.ts"
 import type { QueuePause, QueueState, SessionRow } from "../session/model.ts"
@@ -355,11 +356,6 @@ const leftReceipt = (sessionId: string, itemId: string, result: Left, now: numbe
   sessionId,
   result,
   expiresAt: now + receiptsKept,
-})
-
-export const readReceipt = fn(function* (tx, id: string, now: number) {
-  const row = yield* tx.get(OperationTable, [id])
-  return row !== undefined && row.expiresAt > now ? row : undefined
 })
 
 export const readLeft = fn(function* (_tx, sessionId: string, itemId: string, now: number) {

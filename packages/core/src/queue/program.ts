@@ -4,6 +4,7 @@
  * What is claimed is being sent: it may be looked at, and nothing else.
  */
 import { OperationTable, receiptsKept } from "../operation/model.ts"
+import { readReceipt } from "../operation/program.ts"
 import type { PauseCause, QueuePause } from "../session/model.ts"
 import { IdConflict, OperationConflict, requireSession } from "../session/program.ts"
 import type { Scope } from "../session/program.ts"
@@ -25,7 +26,6 @@ import {
   openQueue,
   pauseOf,
   readLeft,
-  readReceipt,
   requestId,
   requireReadable,
   requireStored,
