@@ -18,6 +18,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Scope from "effect/Scope"
+import { atTime } from "../clock.ts"
 import { faulty } from "../engine.ts"
 import { check, equal } from "../equal.ts"
 import { law } from "../law.ts"
@@ -125,6 +126,20 @@ export const forkLaws: ReadonlyArray<Law> = [
       equal(yield* listed, ["s", ...ids].toSorted())
       equal(yield* outcomeOf(fork("s", { operationId: "op", at: "u1" })), { failed: "IdConflict" })
       check((yield* fork("s", { operationId: "other" })).id !== [...ids][0], "another operation makes another fork")
+    }).pipe(withServices(store)),
+  ),
+
+  law("FRK-01 what an operation has made is remembered for thirty days", (store) =>
+    Effect.gen(function* () {
+      const day = 24 * 60 * 60 * 1_000
+      const at = (days: number) => atTime(Date.UTC(2026, 0, 1) + days * day)
+      yield* begin("s")
+      const make = (days: number) => Effect.map(fork("s", { operationId: "op" }).pipe(at(days)), ({ id }) => id)
+      const first = yield* make(0)
+      equal(yield* make(29), first)
+      const second = yield* make(31)
+      check(second !== first, "it is forgotten by then")
+      equal(yield* make(60), second)
     }).pipe(withServices(store)),
   ),
 

@@ -14,6 +14,7 @@ import { placeBehind, refOf, requireEntry, writeEntries } from "../message/progr
 import { entriesAt } from "../message/path.ts"
 import { OperationTable, receiptsKept } from "../operation/model.ts"
 import type { OperationRow } from "../operation/model.ts"
+import { readReceipt } from "../operation/program.ts"
 import { ProjectTable } from "../project/model.ts"
 import { showAgain } from "../project/program.ts"
 import { workspaceFields } from "../project/workspace.ts"
@@ -45,9 +46,9 @@ export interface NewFork {
 }
 
 /** The operation of this name, if it was done or is being done. */
-export const findOperation = fn(function* (tx, named: Named | undefined) {
+export const findOperation = fn(function* (tx, named: Named | undefined, now: number) {
   if (named === undefined) return undefined
-  const row = yield* tx.get(OperationTable, [named.key])
+  const row = yield* readReceipt(named.key, now)
   if (row !== undefined && row.digest !== named.digest) {
     return yield* tx.fail(new IdConflict({ id: named.operationId }))
   }
@@ -69,14 +70,14 @@ export const fork = fn(function* (
   usesOf: UsesOf,
   now: number,
 ) {
-  const done = yield* findOperation(named)
+  const done = yield* findOperation(named, now)
   if (done !== undefined) return yield* madeBy(scope, done)
   const source = yield* requireSession(scope, sessionId)
   const row: SessionRow = yield* planFork(source, wanted, usesOf, now)
   const home = yield* tx.get(ProjectTable, [row.projectId])
   if (home !== undefined) showAgain(tx, home, now)
   tx.insert(SessionTable, row)
-  if (named !== undefined) tx.insert(OperationTable, receipt(named, source, row, now))
+  if (named !== undefined) tx.put(OperationTable, receipt(named, source, row, now))
   return row
 })
 
@@ -184,7 +185,7 @@ export const side = fn(function* (
   usesOf: UsesOf,
   now: number,
 ) {
-  const done = yield* findOperation(named)
+  const done = yield* findOperation(named, now)
   if (done !== undefined) return yield* madeBy(scope, done)
   const source = yield* requireSession(scope, sessionId)
   const entry = yield* lastCut(source, usesOf)
@@ -204,6 +205,6 @@ export const side = fn(function* (
   const rows = writeEntries(tx, placement, [boundary], now)
   const side = advance(row, rows, now)
   tx.insert(SessionTable, side)
-  if (named !== undefined) tx.insert(OperationTable, receipt(named, source, side, now))
+  if (named !== undefined) tx.put(OperationTable, receipt(named, source, side, now))
   return side
 })

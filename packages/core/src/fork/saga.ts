@@ -50,7 +50,7 @@ export const begin = fn(function* (
   usesOf: UsesOf,
   now: number,
 ) {
-  const known = yield* findOperation(named)
+  const known = yield* findOperation(named, now)
   if (known !== undefined) return { operation: known, isNew: false }
   const source = yield* requireSession(scope, sessionId)
   const session: SessionRow = yield* planFork(source, fork, usesOf, now)
@@ -81,7 +81,7 @@ export const begin = fn(function* (
     baseBranch: session.base!.branch,
     basePos: session.base!.pos,
   }
-  tx.insert(OperationTable, operation)
+  tx.put(OperationTable, operation)
   return { operation, isNew: true }
 })
 
